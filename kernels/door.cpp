@@ -1,0 +1,71 @@
+#include "door.hpp"
+
+#include <cmath>
+
+#include "parallel.hpp"
+#include "vectors.hpp"
+
+namespace credalens {
+namespace {
+
+// Compiled without finite-math flags: a NaN or an infinity must reach the comparison, where it
+// shows as a sum that is not near 1.
+template <class T>
+CREDALENS_INLINE bool is_distribution(const T* row, int K, double tolerance) {
+    Double8 sums = {}, least = {};
+    int y = 0;
+    for (; y + kLanes <= K; y += kLanes) {
+        const Double8 x = load8(row + y);
+        sums += x;
+        least = min8(x, least);
+    }
+    double sum = sum8(sums);
+    double smallest = smallest8(least);
+    for (; y < K; ++y) {
+        const double x = row[y];
+        sum += x;
+        smallest = x < smallest ? x : smallest;
+    }
+    return smallest >= 0.0 && std::fabs(sum - 1.0) <= tolerance;
+}
+
+template <class T>
+CREDALENS_INLINE std::size_t scan(const T* P, std::size_t begin, std::size_t end, int K,
+                                  double tolerance) {
+    for (std::size_t row = begin; row < end; ++row)
+        if (!is_distribution(P + row * K, K, tolerance)) return row;
+    return end;
+}
+
+CREDALENS_CLONES std::size_t scan_range(const float* P, std::size_t begin, std::size_t end, int K,
+                                        double tolerance) {
+    return scan(P, begin, end, K, tolerance);
+}
+
+CREDALENS_CLONES std::size_t scan_range(const double* P, std::size_t begin, std::size_t end, int K,
+                                        double tolerance) {
+    return scan(P, begin, end, K, tolerance);
+}
+
+}  // namespace
+
+template <class T>
+std::int64_t first_bad_row(const T* P, std::size_t rows, int K, double tolerance, int threads) {
+    std::atomic<std::int64_t> first{INT64_MAX};
+    const std::size_t grain = 1 + (std::size_t{1} << 17) / K;
+    parallel_for(rows, grain, threads, [&](std::size_t begin, std::size_t end) {
+        if (first.load(std::memory_order_relaxed) <= static_cast<std::int64_t>(begin)) return;
+        const std::size_t bad = scan_range(P, begin, end, K, tolerance);
+        if (bad == end) return;
+        std::int64_t seen = first.load();
+        const auto found = static_cast<std::int64_t>(bad);
+        while (found < seen && !first.compare_exchange_weak(seen, found)) {
+        }
+    });
+    return first == INT64_MAX ? -1 : first.load();
+}
+
+template std::int64_t first_bad_row(const float*, std::size_t, int, double, int);
+template std::int64_t first_bad_row(const double*, std::size_t, int, double, int);
+
+}  // namespace credalens

@@ -1,0 +1,495 @@
+#include "entropy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "parallel.hpp"
+#include "simd.hpp"
+
+namespace credalens {
+namespace entropy {  // not anonymous: target_clones needs external linkage
+
+// Rows are padded to whole vectors, so that no loop over classes has a remainder.
+constexpr int kLanes = 8;
+
+// Every p is mixed with this much of the mean member. It moves H by less than rounding, and it
+// keeps p_y > 0 for every class of some member: the optimal weight of a member with a class of
+// its own can be e^-2000, where p_y would underflow and -ln p_y be infinite.
+constexpr double kMixing = 1e-18;
+
+// A class below this in every member carries less than 1e-267 nats: it counts as zero.
+constexpr double kNegligible = 1e-270;
+
+// Per-diagonal ridge: a global one drowns members whose weight, hence curvature, is off-scale.
+constexpr double kRidge = 1e-13;
+
+constexpr double kGoal = 1e-11;       // certified gap aimed at, in nats
+constexpr double kEnough = 3e-10;     // accepted once kPatience iterations have gone
+constexpr int kPatience = 60;
+constexpr int kMaxIterations = 2000;
+constexpr double kShrink = 0.1;       // p_y may not fall below this share of itself in one step
+
+int padded(int size) { return (size + kLanes - 1) / kLanes * kLanes; }
+
+// ln x for normal positive x within 1 ulp, after fdlibm. Integer arithmetic that every vector
+// instruction set has, so that loops over it vectorise without a vector maths library.
+CREDALENS_INLINE double fast_log(double x) {
+    constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;
+    constexpr std::uint64_t two52 = 0x4330000000000000;
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    bits += one - sqrt_half;
+    const std::uint64_t exponent_bits = (bits >> 52) | two52;
+    const std::uint64_t mantissa_bits = (bits & 0x000fffffffffffff) + sqrt_half;
+    double k, m;
+    std::memcpy(&k, &exponent_bits, sizeof k);
+    std::memcpy(&m, &mantissa_bits, sizeof m);
+    k -= 4503599627370496.0 + 1023.0;
+    const double f = m - 1, s = f / (2 + f), z = s * s, half = 0.5 * f * f;
+    const double series =
+        z * (6.666666666666735130e-01 +
+        z * (3.999999999940941908e-01 +
+        z * (2.857142874366239149e-01 +
+        z * (2.222219843214978396e-01 +
+        z * (1.818357216161805012e-01 +
+        z * (1.531383769920937332e-01 +
+        z *  1.479819860511658591e-01))))));
+    return k * 6.93147180369123816490e-01 -
+           ((half - (s * (half + series) + k * 1.90821492927058770002e-10)) - f);
+}
+
+// y[begin, end) += a x[begin, end), widened to whole vectors.
+CREDALENS_INLINE void add_scaled(double* CREDALENS_RESTRICT y, const double* CREDALENS_RESTRICT x,
+                                 double a, int begin, int end) {
+    for (int block = begin / kLanes * kLanes; block < end; block += kLanes)
+        for (int i = 0; i < kLanes; ++i) y[block + i] += a * x[block + i];
+}
+
+// out[j] = a . b_j for four rows at once: four chains of additions hide their latency.
+CREDALENS_INLINE void dot4(const double* a, const double* b0, const double* b1, const double* b2,
+                           const double* b3, int size, double* out) {
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (int y = 0; y < size; ++y) {
+        s0 += a[y] * b0[y];
+        s1 += a[y] * b1[y];
+        s2 += a[y] * b2[y];
+        s3 += a[y] * b3[y];
+    }
+    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3;
+}
+
+CREDALENS_INLINE double dot(const double* a, const double* b, int size) {
+    double sum = 0;
+    for (int y = 0; y < size; ++y) sum += a[y] * b[y];
+    return sum;
+}
+
+// A distribution, its logarithm and its entropy.
+struct Point {
+    double *p, *log_p;
+    double entropy;
+};
+
+// Buffers for instances of one shape, reused from one to the next.
+struct Workspace {
+    int M, K, stride;      // stride: distance between rows
+    int classes, width;    // kept classes of the instance at hand, and the same, padded
+    int generators;        // M, or M + 1 with the mean of the members as row M
+    int active_count = 0;
+    double *rows, *floor, *inverse_p, *scaled;
+    double *w, *trial_w, *g;              // by generator
+    double *direction, *step_p;           // by position in `active`; by class
+    Point here, there;
+    std::vector<int> active, kept;
+    std::vector<char> is_active;
+    std::vector<double> storage, matrix;
+
+    Workspace(int members, int classes_in) : M(members), K(classes_in), stride(padded(classes_in)) {
+        const std::size_t row = stride, list = padded(M + 1);
+        storage.resize((M + 1) * row + 8 * row + 4 * list + kLanes);
+        void* start = storage.data();
+        std::size_t space = storage.size() * sizeof(double);
+        double* next = static_cast<double*>(std::align(64, sizeof(double), start, space));
+        auto take = [&](std::size_t size) { return next += size, next - size; };
+        rows = take((M + 1) * row);
+        floor = take(row), scaled = take(row), step_p = take(row);
+        here.p = take(row), here.log_p = take(row), there.p = take(row), there.log_p = take(row);
+        w = take(list), trial_w = take(list), g = take(list);
+        direction = take(list), inverse_p = take(row);
+        active.resize(M + 1), kept.resize(K), is_active.resize(M + 1);
+    }
+
+    double* row(int m) { return rows + static_cast<std::size_t>(m) * stride; }
+};
+
+// Copies an instance into `rows`, renormalised and padded with zeros.
+template <class T>
+CREDALENS_INLINE void load(Workspace& ws, const T* P) {
+    for (int m = 0; m < ws.M; ++m) {
+        double* row = ws.row(m);
+        const T* source = P + static_cast<std::size_t>(m) * ws.K;
+        for (int y = 0; y < ws.K; ++y) row[y] = static_cast<double>(source[y]);
+        for (int y = ws.K; y < ws.stride; ++y) row[y] = 0;
+        double sum = 0;
+        for (int y = 0; y < ws.stride; ++y) sum += row[y];
+        for (int y = 0; y < ws.stride; ++y) row[y] /= sum;
+    }
+    ws.classes = ws.K;
+    ws.width = ws.stride;
+}
+
+// Drops the classes that no member gives any mass, and prepares the floor under p.
+CREDALENS_INLINE void keep_supported_classes(Workspace& ws) {
+    double* largest = ws.floor;
+    for (int y = 0; y < ws.stride; ++y) largest[y] = 0;
+    for (int m = 0; m < ws.M; ++m) {
+        const double* row = ws.row(m);
+        for (int y = 0; y < ws.stride; ++y) largest[y] = std::max(largest[y], row[y]);
+    }
+    ws.classes = 0;
+    for (int y = 0; y < ws.K; ++y)
+        if (!(largest[y] <= kNegligible)) ws.kept[ws.classes++] = y;
+    ws.width = padded(ws.classes);
+    if (ws.classes < ws.K)
+        for (int m = 0; m < ws.M; ++m) {
+            double* row = ws.row(m);
+            for (int y = 0; y < ws.classes; ++y) row[y] = row[ws.kept[y]];
+            for (int y = ws.classes; y < ws.width; ++y) row[y] = 0;
+        }
+}
+
+CREDALENS_INLINE void compute_mean(Workspace& ws) {
+    double* mean = ws.row(ws.M);
+    for (int y = 0; y < ws.width; ++y) mean[y] = 0;
+    for (int m = 0; m < ws.M; ++m) add_scaled(mean, ws.row(m), 1.0 / ws.M, 0, ws.width);
+    for (int y = 0; y < ws.width; ++y) ws.floor[y] = kMixing * mean[y];
+    // Padding has p = 1: logarithm 0, reciprocal 1, and no share in any sum.
+    for (int y = ws.classes; y < ws.width; ++y) ws.floor[y] = 1;
+}
+
+// The point of the weights w (over the active generators).
+CREDALENS_INLINE void evaluate(Workspace& ws, const double* w, Point& point) {
+    double *CREDALENS_RESTRICT p = point.p, *CREDALENS_RESTRICT log_p = point.log_p;
+    std::memcpy(p, ws.floor, ws.width * sizeof(double));
+    for (int i = 0; i < ws.active_count; ++i)
+        add_scaled(p, ws.row(ws.active[i]), w[ws.active[i]], 0, ws.width);
+    double sum = 0;
+    for (int y = 0; y < ws.width; ++y) {
+        log_p[y] = fast_log(p[y]);
+        sum += p[y] * log_p[y];
+    }
+    point.entropy = -sum;
+}
+
+// g_m = -P_m . log_p for every generator; returns the member with the largest.
+CREDALENS_INLINE int price(Workspace& ws, const double* log_p) {
+    double out[4];
+    int m = 0;
+    for (; m + 4 <= ws.generators; m += 4) {
+        dot4(log_p, ws.row(m), ws.row(m + 1), ws.row(m + 2), ws.row(m + 3), ws.width, out);
+        for (int i = 0; i < 4; ++i) ws.g[m + i] = -out[i];
+    }
+    for (; m < ws.generators; ++m) ws.g[m] = -dot(log_p, ws.row(m), ws.width);
+    return static_cast<int>(std::max_element(ws.g, ws.g + ws.M) - ws.g);
+}
+
+CREDALENS_INLINE void activate(Workspace& ws, int m) {
+    if (ws.is_active[m]) return;
+    ws.is_active[m] = 1;
+    ws.active[ws.active_count++] = m;
+}
+
+// Takes the generators of weight zero out of the active set: all of them, or only those whose
+// weight the direction would make negative. Says whether there were any.
+CREDALENS_INLINE bool drop_zero_weights(Workspace& ws, bool only_descending) {
+    int left = 0;
+    for (int i = 0; i < ws.active_count; ++i) {
+        const int m = ws.active[i];
+        if (ws.w[m] == 0 && (!only_descending || ws.direction[i] < 0))
+            ws.is_active[m] = 0, ws.trial_w[m] = 0;
+        else
+            ws.active[left++] = m;
+    }
+    const bool any = left < ws.active_count;
+    ws.active_count = left;
+    return any;
+}
+
+// The upper triangle of B = P diag(1/p) P^T over the active set, with g - H as one more column.
+CREDALENS_INLINE void build_system(Workspace& ws, int size, int columns) {
+    const std::size_t need = static_cast<std::size_t>(size) * columns;
+    if (ws.matrix.size() < need) ws.matrix.resize(2 * need);
+    for (int y = 0; y < ws.width; ++y) ws.inverse_p[y] = 1 / ws.here.p[y];
+    const int* active = ws.active.data();
+    const int last = size - 1;
+    for (int i = 0; i < size; ++i) {
+        double* B = ws.matrix.data() + static_cast<std::size_t>(i) * columns;
+        const double* P = ws.row(active[i]);
+        for (int y = 0; y < ws.width; ++y) ws.scaled[y] = P[y] * ws.inverse_p[y];
+        for (int j = i / 4 * 4; j < size; j += 4)
+            dot4(ws.scaled, ws.row(active[j]), ws.row(active[std::min(j + 1, last)]),
+                 ws.row(active[std::min(j + 2, last)]), ws.row(active[std::min(j + 3, last)]),
+                 ws.width, B + j);
+        B[i] *= 1 + kRidge;
+        for (int j = size; j < columns; ++j) B[j] = 0;
+        B[size] = ws.g[active[i]] - ws.here.entropy;
+    }
+}
+
+// Solves B x = g - H by elimination without pivoting (B is positive definite) and turns x into
+// the Newton direction x - (sum x) w, which keeps the total weight because B w = 1.
+CREDALENS_INLINE void solve_system(Workspace& ws, int size, int columns) {
+    double *matrix = ws.matrix.data(), *x = ws.direction;
+    for (int i = 0; i < size; ++i) x[i] = matrix[static_cast<std::size_t>(i) * columns + i];
+    for (int j = 0; j < size; ++j) {
+        const double* Bj = matrix + static_cast<std::size_t>(j) * columns;
+        // The ridge makes a pivot at least kRidge times its diagonal entry, rounding aside.
+        const double inverse = 1 / std::max(Bj[j], 0.1 * kRidge * x[j]);
+        x[j] = inverse;
+        for (int i = j + 1; i < size; ++i)
+            add_scaled(matrix + static_cast<std::size_t>(i) * columns, Bj, -Bj[i] * inverse, i,
+                       size + 1);
+    }
+    double total = 0;
+    for (int j = size - 1; j >= 0; --j) {
+        const double* Bj = matrix + static_cast<std::size_t>(j) * columns;
+        double rest = Bj[size];
+        for (int i = j + 1; i < size; ++i) rest -= Bj[i] * x[i];
+        x[j] *= rest;
+        total += x[j];
+    }
+    for (int i = 0; i < size; ++i) x[i] -= total * ws.w[ws.active[i]];
+}
+
+CREDALENS_INLINE void newton_direction(Workspace& ws) {
+    do {
+        const int size = ws.active_count, columns = padded(size + 1);
+        build_system(ws, size, columns);
+        solve_system(ws, size, columns);
+    } while (drop_zero_weights(ws, true));
+}
+
+// Evaluates trial_w (over the active set, renormalised here) and moves there if H grows enough.
+CREDALENS_INLINE bool try_weights(Workspace& ws) {
+    double total = 0, promised = 0;
+    for (int i = 0; i < ws.active_count; ++i) total += ws.trial_w[ws.active[i]];
+    for (int i = 0; i < ws.active_count; ++i) {
+        const int m = ws.active[i];
+        ws.trial_w[m] /= total;
+        promised += (ws.trial_w[m] - ws.w[m]) * (ws.g[m] - ws.here.entropy);
+    }
+    if (!(promised > 0)) return false;
+    evaluate(ws, ws.trial_w, ws.there);
+    int fallen = 0;
+    for (int y = 0; y < ws.width; ++y) fallen += ws.there.p[y] < 0.99 * kShrink * ws.here.p[y];
+    // Close to the optimum the gain is lost in the rounding of H, but the gap still shrinks.
+    const double rounding = 4e-15 * (1 + ws.here.entropy);
+    if (fallen || !(ws.there.entropy - ws.here.entropy >= 1e-4 * promised - rounding)) return false;
+    std::swap(ws.here, ws.there);
+    std::swap(ws.w, ws.trial_w);
+    drop_zero_weights(ws, false);
+    return true;
+}
+
+// The full Newton step with negative weights set to zero: drops several members at once.
+CREDALENS_INLINE bool projected_step(Workspace& ws) {
+    for (int i = 0; i < ws.active_count; ++i) {
+        const int m = ws.active[i];
+        ws.trial_w[m] = std::max(0.0, ws.w[m] + ws.direction[i]);
+    }
+    return try_weights(ws);
+}
+
+// Along the Newton direction to the first weight that becomes zero or the first p_y that falls
+// too far (the model is worthless there), then backtracking.
+CREDALENS_INLINE bool boundary_step(Workspace& ws) {
+    double* step_p = ws.step_p;
+    for (int y = 0; y < ws.width; ++y) step_p[y] = 0;
+    double step = 1;
+    int blocking = -1;
+    for (int i = 0; i < ws.active_count; ++i) {
+        const int m = ws.active[i];
+        const double d = ws.direction[i];
+        add_scaled(step_p, ws.row(m), d, 0, ws.width);
+        if (ws.w[m] + step * d < 0) step = -ws.w[m] / d, blocking = m;
+    }
+    for (int y = 0; y < ws.width; ++y)
+        if ((kShrink - 1) * ws.here.p[y] > step * step_p[y])
+            step = (kShrink - 1) * ws.here.p[y] / step_p[y], blocking = -1;
+    for (int attempt = 0; attempt < 40; ++attempt, step *= 0.5, blocking = -1) {
+        for (int i = 0; i < ws.active_count; ++i) {
+            const int m = ws.active[i];
+            ws.trial_w[m] = m == blocking ? 0 : std::max(0.0, ws.w[m] + step * ws.direction[i]);
+        }
+        if (try_weights(ws)) return true;
+    }
+    return false;
+}
+
+// d/dt H(p + t (P_a - P_b)).
+CREDALENS_INLINE double pair_slope(const Workspace& ws, const double* Pa, const double* Pb,
+                                   double t) {
+    double slope = 0;
+    for (int y = 0; y < ws.width; ++y) {
+        const double change = Pa[y] - Pb[y];
+        slope -= change * fast_log(std::max(ws.here.p[y] + t * change, ws.floor[y]));
+    }
+    return slope;
+}
+
+// Fallback when the Newton system is too ill-conditioned to give an ascent direction: moves
+// weight from the worst active member to the best one, with a line search to machine precision.
+// Such steps converge by themselves, slowly.
+CREDALENS_INLINE bool pairwise_step(Workspace& ws, int best) {
+    int worst = -1;
+    for (int i = 0; i < ws.active_count; ++i) {
+        const int m = ws.active[i];
+        if (ws.w[m] > 0 && (worst < 0 || ws.g[m] < ws.g[worst])) worst = m;
+    }
+    if (worst < 0 || !(ws.g[worst] < ws.g[best])) return false;
+    const double *Pa = ws.row(best), *Pb = ws.row(worst);
+    double high = ws.w[worst], low = high;
+    if (pair_slope(ws, Pa, Pb, high) < 0) {
+        while (low > 1e-30 && pair_slope(ws, Pa, Pb, low) < 0) high = low, low /= 16;
+        for (int i = 0; i < 40; ++i) {
+            const double middle = 0.5 * (low + high);
+            (pair_slope(ws, Pa, Pb, middle) < 0 ? high : low) = middle;
+        }
+    }
+    activate(ws, best);
+    ws.w[best] += low;
+    ws.w[worst] = low == ws.w[worst] ? 0 : ws.w[worst] - low;
+    evaluate(ws, ws.w, ws.here);
+    drop_zero_weights(ws, false);
+    return true;
+}
+
+// Uniform weights when there are few members. Otherwise most members end with weight zero, and
+// dropping them one by one is slow: start from the mean as one generator and let members enter.
+CREDALENS_INLINE void start(Workspace& ws) {
+    const bool from_mean = ws.M >= ws.K;
+    ws.generators = ws.M + from_mean;
+    ws.active_count = 0;
+    for (int m = 0; m <= ws.M; ++m) ws.w[m] = ws.trial_w[m] = 0, ws.is_active[m] = 0;
+    for (int m = from_mean ? ws.M : 0; m < ws.generators; ++m) {
+        ws.w[m] = from_mean ? 1 : 1.0 / ws.M;
+        activate(ws, m);
+    }
+    evaluate(ws, ws.w, ws.here);
+}
+
+CREDALENS_INLINE void maximise(Workspace& ws) {
+    start(ws);
+    for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
+        const int best = price(ws, ws.here.log_p);
+        const double gap = ws.g[best] - ws.here.entropy;
+        if (!(gap > (iteration < kPatience ? kGoal : kEnough))) break;
+        activate(ws, best);
+        newton_direction(ws);
+        if (!projected_step(ws) && !boundary_step(ws) && !pairwise_step(ws, best)) break;
+    }
+    const double share = ws.generators > ws.M ? ws.w[ws.M] / ws.M : 0;
+    if (share > 0)
+        for (int m = 0; m < ws.M; ++m) ws.w[m] += share;
+}
+
+// The entropy at p and the duality gap there, from the data and the weights only.
+CREDALENS_INLINE void certify(Workspace& ws, double& value, double& gap) {
+    double* p = ws.here.p;
+    for (int y = 0; y < ws.width; ++y) p[y] = 0;
+    for (int m = 0; m < ws.M; ++m)
+        if (ws.w[m] > 0) add_scaled(p, ws.row(m), ws.w[m], 0, ws.width);
+    double sum = 0;
+    for (int y = 0; y < ws.classes; ++y) {
+        ws.here.log_p[y] = std::log(p[y] + ws.floor[y]);
+        sum += p[y] * ws.here.log_p[y];
+    }
+    for (int y = ws.classes; y < ws.width; ++y) ws.here.log_p[y] = 0;
+    const double best = ws.g[price(ws, ws.here.log_p)];
+    value = sum < 0 ? -sum : sum - sum;  // rounding may leave p_y = 1 + 1e-16; a NaN stays one
+    gap = best > value ? best - value : value - value;
+}
+
+CREDALENS_CLONES void load_instance(Workspace& ws, const float* P) { load(ws, P); }
+CREDALENS_CLONES void load_instance(Workspace& ws, const double* P) { load(ws, P); }
+
+CREDALENS_CLONES void solve_instance(Workspace& ws, double& value, double& gap) {
+    keep_supported_classes(ws);
+    compute_mean(ws);
+    maximise(ws);
+    certify(ws, value, gap);
+}
+
+CREDALENS_CLONES int lowest_entropy_row(Workspace& ws) {
+    double lowest = 0;
+    int member = 0;
+    for (int m = 0; m < ws.M; ++m) {
+        const double* P = ws.row(m);
+        double sum = 0;
+        for (int y = 0; y < ws.stride; ++y) sum -= P[y] * fast_log(std::max(P[y], 1e-300));
+        if (m == 0 || sum < lowest) lowest = sum, member = m;
+    }
+    return member;
+}
+
+// With the library logarithm, as in certify: both kernels agree to the bit on a single member.
+double row_entropy(const double* p, int K) {
+    double sum = 0;
+    for (int y = 0; y < K; ++y)
+        if (!(p[y] <= kNegligible)) sum += p[y] * std::log(p[y]);
+    return sum < 0 ? -sum : sum - sum;
+}
+
+// Instances a range: worth some tens of microseconds, and enough to share a workspace.
+std::size_t grain(std::size_t n, int threads) {
+    return std::max<std::size_t>(8, std::min<std::size_t>(512, n / (8 * std::max(threads, 1))));
+}
+
+}  // namespace entropy
+
+template <class T>
+void max_entropy(const T* P, std::size_t n, int M, int K, double* value, double* gap,
+                 double* weights, double* distribution, int threads) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    parallel_for(n, entropy::grain(n, threads), threads, [&](std::size_t begin, std::size_t end) {
+        entropy::Workspace ws(M, K);
+        for (std::size_t i = begin; i < end; ++i) {
+            load_instance(ws, P + i * size);
+            solve_instance(ws, value[i], gap[i]);
+            if (weights) std::copy(ws.w, ws.w + M, weights + i * M);
+            if (!distribution) continue;
+            double* p = distribution + i * K;
+            std::fill(p, p + K, 0.0);
+            for (int y = 0; y < ws.classes; ++y) p[ws.kept[y]] = ws.here.p[y];
+        }
+    });
+}
+
+template <class T>
+void min_entropy(const T* P, std::size_t n, int M, int K, double* value, std::int64_t* member,
+                 int threads) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    parallel_for(n, entropy::grain(n, threads), threads, [&](std::size_t begin, std::size_t end) {
+        entropy::Workspace ws(M, K);
+        for (std::size_t i = begin; i < end; ++i) {
+            load_instance(ws, P + i * size);
+            const int lowest = lowest_entropy_row(ws);
+            value[i] = entropy::row_entropy(ws.row(lowest), K);
+            if (member) member[i] = lowest;
+        }
+    });
+}
+
+#define CREDALENS_INSTANTIATE(T)                                                              \
+    template void max_entropy<T>(const T*, std::size_t, int, int, double*, double*, double*,  \
+                                 double*, int);                                               \
+    template void min_entropy<T>(const T*, std::size_t, int, int, double*, std::int64_t*, int);
+CREDALENS_INSTANTIATE(float)
+CREDALENS_INSTANTIATE(double)
+#undef CREDALENS_INSTANTIATE
+
+}  // namespace credalens

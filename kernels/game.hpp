@@ -1,0 +1,92 @@
+// Matrix games: the upper aleatoric end of a credal set given by its generators.
+//
+// For a nonnegative M x K matrix A of value v > 0,
+//
+//     v = min_{w in simplex} max_y (w^T A)_y = max_{q in simplex} min_m (A q)_m.
+//
+// A pure saddle point is recognised exactly and costs one pass over A. Any other game is the linear
+// program  max sum x, A^T x <= 1, x >= 0  (optimum 1 / v, w = v x), solved by a dense simplex.
+// Whatever the simplex did, the answer is certified on A itself: `value` is attained by the
+// weights, no weights can do better than `value - gap`.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace credalens {
+
+// Scratch memory for games of one shape; one for each thread, used again for every instance.
+// The solver names the two sides of a game by their length: the short side ("columns", the
+// variables x of the program) and the long side ("rows", its constraints), which is contiguous.
+struct GameWorkspace {
+    GameWorkspace(int M, int K);
+    GameWorkspace(const GameWorkspace&) = delete;
+    GameWorkspace& operator=(const GameWorkspace&) = delete;
+
+    bool swapped;  // M > K: columns are classes, rows are members
+    int columns;   // min(M, K)
+    int length;    // max(M, K)
+    int pitch;     // length, padded to whole vectors
+
+    double* game;     // (columns, pitch): A, or its transpose if swapped, in float64
+    double* image;    // (pitch): combination of the columns of the game by x
+    double shift;     // the program has the coefficients shift + sign * game: 0 + A as it is,
+    double sign;      // or max A - A^T if swapped
+
+    double* tableau;  // (columns + 1, stride): nonbasic columns, then the right-hand side
+    double* reduced;  // (columns + 1): reduced profit of each nonbasic column
+    int stride;       // grows with the number of rows in use, up to pitch
+    int rows;         // rows in use: all of them, or those generated so far
+    int* row_index;   // (length): tableau row -> row of the game
+    int* nonbasic;    // (columns): variable of each tableau column; x_j is j,
+    int* basic;       // (length): variable of each tableau row; the slack of row r, columns + r
+    int* candidates;  // (length): rows that may be generated; also scratch of the refactoring
+    bool* in_use;     // (length): whether a row of the game is in the tableau
+
+    double* x;           // (columns): primal distribution of the last basis
+    double* u;           // (columns): dual distribution of the last basis, by tableau column
+    double* column_min;  // (K): scratch of the saddle test
+    double upper, lower;   // best certified bounds so far, attained by
+    double* best_weights;  // (M) and
+    double* best_dual;     // (K)
+
+private:
+    std::vector<double> reals_;
+    std::vector<int> integers_;
+    std::unique_ptr<bool[]> flags_;
+};
+
+// Solves n games; A is (n, M, K), C-contiguous, finite, nonnegative, of positive value (rows that
+// sum to 1, or costs shifted into [1, 2]).
+//
+// value:   (n), max_y (w^T A)_y at the returned weights, in float64.
+// gap:     (n), value - min_m A_m . q at the returned dual, in float64, never negative: the value
+//          of the game lies in [value - gap, value], up to the rounding of these two sums.
+// weights: (n, M), optimal w, or null.
+// dual:    (n, K), optimal q, or null.
+//
+// The result for an instance depends on that instance alone, bit for bit.
+// Cost: O(M K) at a pure saddle; otherwise about 1 to 3 min(M, K) pivots of O(min(M, K) R) each,
+// where R is max(M, K), or beyond 128 the number of rows generated (some multiple of min(M, K)).
+template <class T>
+void solve_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
+                 double* weights, double* dual, int threads);
+
+// The same for the instances [begin, end) on the calling thread. All pointers are those of the
+// whole batch; the workspace must have been made for (M, K).
+template <class T>
+void solve_games_range(const T* A, std::size_t begin, std::size_t end, int M, int K,
+                       double* value, double* gap, double* weights, double* dual,
+                       GameWorkspace& workspace);
+
+extern template void solve_games<float>(const float*, std::size_t, int, int, double*, double*,
+                                        double*, double*, int);
+extern template void solve_games<double>(const double*, std::size_t, int, int, double*, double*,
+                                         double*, double*, int);
+extern template void solve_games_range<float>(const float*, std::size_t, std::size_t, int, int,
+                                              double*, double*, double*, double*, GameWorkspace&);
+extern template void solve_games_range<double>(const double*, std::size_t, std::size_t, int, int,
+                                               double*, double*, double*, double*, GameWorkspace&);
+
+}  // namespace credalens

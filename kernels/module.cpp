@@ -1,0 +1,115 @@
+// The Python side of the kernels: dtypes and shapes of the arguments, the GIL, nothing else.
+//
+// Every array comes in C-contiguous and checked; outputs are allocated by the caller, and an output
+// that is None is not computed.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "door.hpp"
+#include "game.hpp"
+#include "pairs.hpp"
+#include "parallel.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace credalens {
+namespace {
+
+template <class T>
+using Members = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Out1 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Out2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class Array>
+auto data_or_null(const std::optional<Array>& array) {
+    return array ? array->data() : nullptr;
+}
+
+// Instances whose data fill about half of a small second-level cache: what the closed forms read
+// from memory, the game then finds in the cache.
+std::size_t cache_block(std::size_t instance_bytes) {
+    return 1 + (std::size_t{1} << 18) / instance_bytes;
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def(
+        "first_bad_row",
+        [](Rows<T> rows, double tolerance, int threads) {
+            nb::gil_scoped_release release;
+            return first_bad_row(rows.data(), rows.shape(0), static_cast<int>(rows.shape(1)),
+                                 tolerance, threads);
+        },
+        "rows"_a.noconvert(), "tolerance"_a, "threads"_a);
+
+    m.def(
+        "closed_forms",
+        [](Members<T> P, std::optional<Out1> max_lower, std::optional<Out1> max_upper,
+           std::optional<Out1> diameter, int method, int threads) {
+            nb::gil_scoped_release release;
+            closed_forms(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                         static_cast<int>(P.shape(2)), data_or_null(max_lower),
+                         data_or_null(max_upper), data_or_null(diameter),
+                         static_cast<PairMethod>(method), threads);
+        },
+        "members"_a.noconvert(), "max_lower"_a.none(), "max_upper"_a.none(), "diameter"_a.none(),
+        "method"_a, "threads"_a);
+
+    m.def(
+        "solve_games",
+        [](Members<T> A, Out1 value, Out1 gap, std::optional<Out2> weights,
+           std::optional<Out2> dual, int threads) {
+            nb::gil_scoped_release release;
+            solve_games(A.data(), A.shape(0), static_cast<int>(A.shape(1)),
+                        static_cast<int>(A.shape(2)), value.data(), gap.data(),
+                        data_or_null(weights), data_or_null(dual), threads);
+        },
+        "payoff"_a.noconvert(), "value"_a, "gap"_a, "weights"_a.none(), "dual"_a.none(),
+        "threads"_a);
+
+    // The closed forms and the game together, block by block while the data are in the cache.
+    m.def(
+        "tv_profile",
+        [](Members<T> P, Out1 max_lower, Out1 max_upper, Out1 diameter, Out1 value, Out1 gap,
+           int threads) {
+            nb::gil_scoped_release release;
+            const int M = static_cast<int>(P.shape(1)), K = static_cast<int>(P.shape(2));
+            const std::size_t size = static_cast<std::size_t>(M) * K;
+            parallel_for(P.shape(0), cache_block(size * sizeof(T)), threads,
+                         [&](std::size_t begin, std::size_t end) {
+                             const T* block = P.data() + begin * size;
+                             closed_forms(block, end - begin, M, K, max_lower.data() + begin,
+                                          max_upper.data() + begin, diameter.data() + begin,
+                                          PairMethod::automatic, 1);
+                             solve_games(block, end - begin, M, K, value.data() + begin,
+                                         gap.data() + begin, nullptr, nullptr, 1);
+                         });
+        },
+        "members"_a.noconvert(), "max_lower"_a, "max_upper"_a, "diameter"_a, "value"_a, "gap"_a,
+        "threads"_a);
+}
+
+const char* instruction_set() {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("x86-64-v4")) return "x86-64-v4";
+    if (__builtin_cpu_supports("x86-64-v3")) return "x86-64-v3";
+#endif
+    return "baseline";
+}
+
+}  // namespace
+}  // namespace credalens
+
+NB_MODULE(_kernels, m) {
+    credalens::bind<float>(m);
+    credalens::bind<double>(m);
+    m.def("instruction_set", &credalens::instruction_set);
+}

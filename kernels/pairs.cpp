@@ -1,0 +1,288 @@
+#include "pairs.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "parallel.hpp"
+#include "vectors.hpp"
+
+namespace credalens {
+namespace {
+
+// Largest K for which the sign form is considered: its table holds 2^(K-1) leaves an instance.
+constexpr int kMaxSignClasses = 20;
+// Fewer members than this are not worth sorting.
+constexpr int kMinSortedMembers = 200;
+// Members compared first, to guess whether sorting will spare most pairs.
+constexpr int kProbe = 16;
+
+int padded(int K) { return (K + kLanes - 1) / kLanes * kLanes; }
+
+// Scratch memory of one thread, sized once for (M, K).
+template <class T>
+struct Workspace {
+    Workspace(int M, int K, PairMethod method)
+        : rows(static_cast<std::size_t>(M) * padded(K)), lower(padded(K)) {
+        if (method == PairMethod::signs) {
+            columns.resize(static_cast<std::size_t>(K) * padded(M));
+            levels.resize(static_cast<std::size_t>(K) * padded(M));
+        }
+        if (method == PairMethod::sorted) {
+            centroid.resize(padded(K));
+            radius.resize(M);
+            order.resize(M);
+        }
+    }
+    std::vector<T> rows;           // an instance, each row padded with zeros to whole vectors
+    std::vector<T> lower;          // smallest probability of each class
+    std::vector<double> columns;   // the instance transposed, for the sign form
+    std::vector<double> levels;    // partial sums of the sign form, one row a depth
+    std::vector<double> centroid, radius;
+    std::vector<int> order;
+};
+
+template <class T>
+CREDALENS_INLINE double l1(const T* a, const T* b, int K) {
+    Double8 sum = {};
+    for (int y = 0; y < K; y += kLanes) sum += abs8(load8(a + y) - load8(b + y));
+    return sum8(sum);
+}
+
+// Largest of the four distances between rows {a, b} and {c, d}: four loads for four sums.
+template <class T>
+CREDALENS_INLINE double l1_tile(const T* a, const T* b, const T* c, const T* d, int K) {
+    Double8 ac = {}, ad = {}, bc = {}, bd = {};
+    for (int y = 0; y < K; y += kLanes) {
+        const Double8 va = load8(a + y), vb = load8(b + y), vc = load8(c + y), vd = load8(d + y);
+        ac += abs8(va - vc);
+        ad += abs8(va - vd);
+        bc += abs8(vb - vc);
+        bd += abs8(vb - vd);
+    }
+    const double left = std::max(sum8(ac), sum8(ad)), right = std::max(sum8(bc), sum8(bd));
+    return left > right ? left : right;
+}
+
+// All pairs, two by two rows at a time. K is a whole number of vectors.
+template <class T>
+CREDALENS_INLINE double plain_diameter(const T* rows, int M, int K) {
+    const std::size_t stride = K;
+    double best = 0;
+    for (int i = 0; i < M; i += 2) {
+        const T* a = rows + i * stride;
+        if (i + 1 == M) break;
+        const T* b = a + stride;
+        best = std::max(best, l1(a, b, K));
+        int j = i + 2;
+        for (; j + 1 < M; j += 2)
+            best = std::max(best, l1_tile(a, b, rows + j * stride, rows + (j + 1) * stride, K));
+        if (j < M) {
+            best = std::max(best, l1(a, rows + j * stride, K));
+            best = std::max(best, l1(b, rows + j * stride, K));
+        }
+    }
+    return best;
+}
+
+// Largest and smallest over the members of s + r and of s - r, M padded to whole vectors.
+CREDALENS_INLINE double sign_leaf(const double* s, const double* r, int M) {
+    Double8 high_plus = load8(s) + load8(r), low_plus = high_plus;
+    Double8 high_minus = load8(s) - load8(r), low_minus = high_minus;
+    for (int m = kLanes; m < M; m += kLanes) {
+        const Double8 vs = load8(s + m), vr = load8(r + m);
+        const Double8 plus = vs + vr, minus = vs - vr;
+        high_plus = max8(high_plus, plus);
+        low_plus = min8(low_plus, plus);
+        high_minus = max8(high_minus, minus);
+        low_minus = min8(low_minus, minus);
+    }
+    return std::max(largest8(high_plus) - smallest8(low_plus),
+                    largest8(high_minus) - smallest8(low_minus));
+}
+
+// |x|_1 = max over signs s of s.x, so the diameter is the largest spread of s.P_m over the
+// 2^(K-1) sign vectors with first sign +: O(M 2^K) in place of O(M^2 K). Unlike the form with
+// events, this holds whatever the rows sum to. The partial sums are kept in a stack, one row a
+// class, so that no rounding piles up. `pattern` walks the signs of classes 1 .. K-2; the last
+// class is done both ways in the leaf.
+template <class T>
+CREDALENS_INLINE double sign_diameter(const T* P, int M, int K, double* columns, double* levels) {
+    const int width = padded(M);
+    for (int y = 0; y < K; ++y)
+        for (int m = 0; m < width; ++m)  // padding repeats a member, which changes nothing
+            columns[y * width + m] = P[static_cast<std::size_t>(m < M ? m : 0) * K + y];
+    std::memcpy(levels, columns, sizeof(double) * width);
+    if (K == 1) {
+        double high = columns[0], low = columns[0];
+        for (int m = 1; m < M; ++m) {
+            high = std::max(high, columns[m]);
+            low = std::min(low, columns[m]);
+        }
+        return high - low;
+    }
+    const int depth = K - 2;
+    double best = 0;
+    for (unsigned pattern = 0; pattern < (1u << depth); ++pattern) {
+        // Only the levels below the highest sign that changed are computed anew; bit 0 of the
+        // pattern belongs to the deepest level.
+        const int changed = pattern == 0 ? depth : __builtin_ctz(pattern) + 1;
+        for (int level = depth - changed + 1; level <= depth; ++level) {
+            const bool minus = (pattern >> (depth - level)) & 1u;
+            const double* above = levels + (level - 1) * width;
+            const double* column = columns + level * width;
+            double* here = levels + level * width;
+            for (int m = 0; m < width; m += kLanes) {
+                const Double8 va = load8(above + m), vc = load8(column + m);
+                store8(here + m, minus ? va - vc : va + vc);
+            }
+        }
+        best = std::max(best, sign_leaf(levels + depth * width, columns + (K - 1) * width, width));
+    }
+    return best;
+}
+
+// Pairs from the outside in: with r the distance to the centroid, d(i, j) <= r_i + r_j, so a row
+// of pairs ends as soon as that cannot beat the best. Falls back to all pairs when a probe says
+// that too few would be spared.
+template <class T>
+CREDALENS_INLINE double sorted_diameter(const T* rows, int M, int K, bool insist,
+                                        Workspace<T>& ws) {
+    const std::size_t stride = K;
+    double* centroid = ws.centroid.data();
+    std::fill(centroid, centroid + K, 0.0);
+    for (int m = 0; m < M; ++m)
+        for (int y = 0; y < K; ++y) centroid[y] += static_cast<double>(rows[m * stride + y]) / M;
+    for (int m = 0; m < M; ++m) {
+        Double8 sum = {};
+        for (int y = 0; y < K; y += kLanes)
+            sum += abs8(load8(rows + m * stride + y) - load8(centroid + y));
+        ws.radius[m] = sum8(sum) * (1 + 1e-12);  // never below the true distance
+        ws.order[m] = m;
+    }
+    const double* radius = ws.radius.data();
+    std::sort(ws.order.begin(), ws.order.end(), [radius](int a, int b) {
+        return radius[a] != radius[b] ? radius[a] > radius[b] : a < b;
+    });
+    const int* order = ws.order.data();
+    double best = 0;
+    for (int i = 0; i < std::min(M, kProbe); ++i)
+        for (int j = i + 1; j < std::min(M, kProbe); ++j)
+            best = std::max(best, l1(rows + order[i] * stride, rows + order[j] * stride, K));
+    if (!insist) {
+        double left = 0;
+        for (int i = 0, j = M - 1; i < M; ++i) {
+            while (j >= 0 && radius[order[i]] + radius[order[j]] <= best) --j;
+            left += std::max(0, j - i);
+        }
+        // A tile of the plain loop is about twice as fast a pair as this loop.
+        if (left > 0.35 * (0.5 * M * (M - 1.0))) return plain_diameter(rows, M, K);
+    }
+    for (int i = 0; i < M; ++i)
+        for (int j = i + 1; j < M && radius[order[i]] + radius[order[j]] > best; ++j)
+            best = std::max(best, l1(rows + order[i] * stride, rows + order[j] * stride, K));
+    return best;
+}
+
+// Smallest probability of each class and the largest entry of all, four rows at a time.
+template <class T>
+CREDALENS_INLINE void extremes(const T* P, int M, int K, T* lower, double* max_lower,
+                               double* max_upper) {
+    const std::size_t stride = K;
+    T top = 0;
+    std::memcpy(lower, P, sizeof(T) * stride);
+    int m = 0;
+    for (; m + 4 <= M; m += 4) {
+        const T* CREDALENS_RESTRICT a = P + m * stride;
+        const T* CREDALENS_RESTRICT b = a + stride;
+        const T* CREDALENS_RESTRICT c = b + stride;
+        const T* CREDALENS_RESTRICT d = c + stride;
+        for (int y = 0; y < K; ++y) {
+            const T low = std::min(std::min(a[y], b[y]), std::min(c[y], d[y]));
+            const T high = std::max(std::max(a[y], b[y]), std::max(c[y], d[y]));
+            lower[y] = std::min(lower[y], low);
+            top = std::max(top, high);
+        }
+    }
+    for (; m < M; ++m)
+        for (int y = 0; y < K; ++y) {
+            lower[y] = std::min(lower[y], P[m * stride + y]);
+            top = std::max(top, P[m * stride + y]);
+        }
+    T best = lower[0];
+    for (int y = 1; y < K; ++y) best = std::max(best, lower[y]);
+    if (max_lower) *max_lower = best;
+    if (max_upper) *max_upper = top;
+}
+
+template <class T>
+CREDALENS_INLINE double diameter_of(const T* P, int M, int K, PairMethod method, bool insist,
+                                    Workspace<T>& ws) {
+    if (M < 2) return 0;
+    if (method == PairMethod::signs)
+        return sign_diameter(P, M, K, ws.columns.data(), ws.levels.data());
+    const int width = padded(K);
+    const T* rows = P;
+    if (width != K) {
+        for (int m = 0; m < M; ++m)
+            std::memcpy(ws.rows.data() + static_cast<std::size_t>(m) * width,
+                        P + static_cast<std::size_t>(m) * K, sizeof(T) * K);
+        rows = ws.rows.data();
+    }
+    if (method == PairMethod::sorted) return sorted_diameter(rows, M, width, insist, ws);
+    return plain_diameter(rows, M, width);
+}
+
+template <class T>
+CREDALENS_INLINE void process(const T* P, std::size_t begin, std::size_t end, int M, int K,
+                              double* max_lower, double* max_upper, double* diameter,
+                              PairMethod method, bool insist, Workspace<T>& ws) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    for (std::size_t i = begin; i < end; ++i) {
+        if (max_lower || max_upper)
+            extremes(P + i * size, M, K, ws.lower.data(), max_lower ? max_lower + i : nullptr,
+                     max_upper ? max_upper + i : nullptr);
+        if (diameter) diameter[i] = diameter_of(P + i * size, M, K, method, insist, ws);
+    }
+}
+
+CREDALENS_CLONES void process_range(const float* P, std::size_t begin, std::size_t end, int M,
+                                    int K, double* max_lower, double* max_upper, double* diameter,
+                                    PairMethod method, bool insist, Workspace<float>& ws) {
+    process(P, begin, end, M, K, max_lower, max_upper, diameter, method, insist, ws);
+}
+
+CREDALENS_CLONES void process_range(const double* P, std::size_t begin, std::size_t end, int M,
+                                    int K, double* max_lower, double* max_upper, double* diameter,
+                                    PairMethod method, bool insist, Workspace<double>& ws) {
+    process(P, begin, end, M, K, max_lower, max_upper, diameter, method, insist, ws);
+}
+
+// Measured crossing: a leaf of the sign form costs about as much as four entries of a pair.
+PairMethod choose(int M, int K) {
+    if (K <= kMaxSignClasses && (1 << (K - 1)) < 0.25 * M * K) return PairMethod::signs;
+    return M >= kMinSortedMembers ? PairMethod::sorted : PairMethod::plain;
+}
+
+}  // namespace
+
+template <class T>
+void closed_forms(const T* P, std::size_t n, int M, int K, double* max_lower, double* max_upper,
+                  double* diameter, PairMethod method, int threads) {
+    const bool insist = method != PairMethod::automatic;
+    if (!insist) method = choose(M, K);
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    const std::size_t work = size * (diameter ? 1 + M / 4 : 1);
+    const std::size_t grain = 1 + (std::size_t{1} << 17) / work;
+    parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
+        Workspace<T> ws(M, K, diameter ? method : PairMethod::plain);
+        process_range(P, begin, end, M, K, max_lower, max_upper, diameter, method, insist, ws);
+    });
+}
+
+template void closed_forms(const float*, std::size_t, int, int, double*, double*, double*,
+                           PairMethod, int);
+template void closed_forms(const double*, std::size_t, int, int, double*, double*, double*,
+                           PairMethod, int);
+
+}  // namespace credalens

@@ -1,0 +1,44 @@
+// Spreads independent instances over threads.
+//
+// Threads are started for each call and joined before it returns: nothing outlives a call, so a
+// process may fork afterwards, and two Python threads may call at once.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace credalens {
+
+// Calls body(begin, end) on disjoint ranges that cover [0, n). A range holds at most `grain`
+// instances, which should be worth some tens of microseconds: one range per hand-out.
+template <class Body>
+void parallel_for(std::size_t n, std::size_t grain, int threads, const Body& body) {
+    grain = std::max<std::size_t>(grain, 1);
+    const std::size_t ranges = (n + grain - 1) / grain;
+    const std::size_t workers = std::min<std::size_t>(std::max(threads, 1), ranges);
+    std::atomic<std::size_t> next{0};
+    std::exception_ptr failure;
+    std::atomic<bool> failed{false};
+    auto work = [&] {
+        try {
+            for (;;) {
+                const std::size_t range = next.fetch_add(1, std::memory_order_relaxed);
+                if (range >= ranges || failed.load(std::memory_order_relaxed)) return;
+                body(range * grain, std::min(n, (range + 1) * grain));
+            }
+        } catch (...) {
+            if (!failed.exchange(true)) failure = std::current_exception();
+        }
+    };
+    std::vector<std::thread> pool;
+    for (std::size_t i = 1; i < workers; ++i) pool.emplace_back(work);
+    work();
+    for (auto& thread : pool) thread.join();
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace credalens

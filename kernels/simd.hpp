@@ -1,0 +1,22 @@
+// Compiles a hot loop for several instruction sets; the loader picks the best one at run time.
+//
+// Put CREDALENS_CLONES on a plain (non-template, non-inline) function that takes a range of
+// instances, and CREDALENS_INLINE on everything it calls: only what is inlined into a clone is
+// compiled for the clone's instruction set (a lambda or a std:: function left as a call is not).
+#pragma once
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(CREDALENS_NO_CLONES)
+#define CREDALENS_CLONES \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CREDALENS_CLONES
+#endif
+
+#if defined(__GNUC__)
+#define CREDALENS_INLINE inline __attribute__((always_inline))
+#define CREDALENS_RESTRICT __restrict__
+#else
+#define CREDALENS_INLINE inline
+#define CREDALENS_RESTRICT
+#endif

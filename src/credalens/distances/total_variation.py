@@ -1,0 +1,66 @@
+"""Total variation: the largest difference in the probability of an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from credalens import _kernels
+from credalens._arrays import Array, num_threads, per_instance
+from credalens.distances.base import Distance, Questions
+
+
+@dataclass(frozen=True)
+class TotalVariation(Distance):
+    """Total variation distance, ``max over A of p(A) - q(A) = sum |p - q| / 2``.
+
+    It needs no geometry on the classes, and all of its measures have closed forms but for the
+    upper aleatoric end, a matrix game (the paper, Proposition 4.6).
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> float(cl.TotalVariation()([0.5, 0.5, 0.0], [0.5, 0.0, 0.5]))
+    0.5
+    """
+
+    #: Number of classes; only `dirac_costs` needs it.
+    n_classes: int | None = None
+    name: ClassVar[str] = "tv"
+
+    @property
+    def dirac_costs(self) -> Array | None:
+        """``1 - I``, as ``d(p, delta_y) = 1 - p_y``; ``None`` until `n_classes` is given.
+
+        The measures do not use it: they ask sets for the closed forms.
+        """
+        return None if self.n_classes is None else 1.0 - np.eye(self.n_classes)
+
+    def between(self, p: Array, q: Array) -> Array:
+        """Return the distances of float64 arrays ``(..., K)`` that broadcast."""
+        return np.asarray(np.abs(p - q).sum(axis=-1) / 2)
+
+    def diameter(self, points: Array) -> Array:
+        """Return the largest distance between two rows of each ``(..., V, K)``."""
+
+        def kernel(block: Array, wide: Array) -> None:
+            _kernels.closed_forms(block, None, None, wide, 0, num_threads())
+
+        (wide,) = per_instance(points, kernel, [()])
+        return wide / 2
+
+    def total(self, Q: Questions) -> Array:
+        """Return ``1 - max over y of the lower probability of y``."""
+        return 1 - Q.tv_extremes(diameter=False)[0]
+
+    def aleatoric(self, Q: Questions) -> tuple[Array, Array, Array]:
+        """Return ``1 - max over p, y of p_y``, ``1 - min over p of max over y of p_y``, its gap."""
+        upper, gap = Q.maximin()
+        return 1 - Q.tv_extremes(diameter=False)[1], upper, gap
+
+    def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
+        """Return total, both aleatoric ends, epistemic, and the gap of the upper end."""
+        low, high, wide, value, gap = Q.tv_profile()
+        return 1 - low, 1 - high, 1 - value, wide / 4, gap

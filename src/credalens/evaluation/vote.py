@@ -1,0 +1,44 @@
+"""The point prediction of an ensemble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from credalens._arrays import Array, Origin, per_instance
+from credalens.sets import as_credal_set
+
+
+def majority_vote(members: Any) -> Any:
+    """Return the class that most members put first.
+
+    Parameters
+    ----------
+    members : array-like of shape (..., M, K), or ConvexHull
+
+    Returns
+    -------
+    array of int, shape (...)
+        Ties inside a member go to the first index; ties between classes to the larger mean
+        probability, then to the smaller index.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> cl.majority_vote([[[0.6, 0.4], [0.1, 0.9]], [[0.6, 0.4], [0.9, 0.1]]])
+    array([1, 0])
+    """
+    Q = as_credal_set(members)
+    hull = Q.to_hull().plain()
+    M, K = hull.n_members, hull.n_classes
+
+    def kernel(block: Array, output: Array) -> None:
+        first = block.argmax(axis=2) + np.arange(len(block))[:, None] * K
+        votes = np.bincount(first.ravel(), minlength=len(block) * K).reshape(-1, K)
+        mean = block.sum(axis=1, dtype=np.float64) / M
+        most = votes == votes.max(axis=1, keepdims=True)
+        output[:] = np.where(most, mean, -1.0).argmax(axis=1)
+
+    (winner,) = per_instance(hull.members, kernel, [()])
+    return Origin(Q.origin.library).wrap(winner.astype(np.intp))

@@ -1,0 +1,20 @@
+"""Credal sets: batches of closed convex sets of probability vectors."""
+
+from typing import Any
+
+from credalens.sets.base import CredalSet
+from credalens.sets.hull import ConvexHull
+
+__all__ = ["ConvexHull", "CredalSet", "as_credal_set"]
+
+
+def as_credal_set(x: Any) -> CredalSet:
+    """Return `x` if it is a credal set, else the hull of an array ``(..., M, K)``.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> cl.as_credal_set([[0.5, 0.5], [0.9, 0.1]])
+    ConvexHull(batch_shape=(), n_members=2, n_classes=2, dtype=float64)
+    """
+    return x if isinstance(x, CredalSet) else ConvexHull(x)

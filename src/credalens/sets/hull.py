@@ -1,0 +1,352 @@
+"""The convex hull of a finite number of predictions."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from credalens import _kernels, _validation
+from credalens._arrays import (
+    NUMPY,
+    Array,
+    Origin,
+    blocks,
+    num_threads,
+    per_instance,
+    to_numpy,
+)
+from credalens.sets.base import CredalSet, HasDiameter, point
+
+
+class ConvexHull(CredalSet):
+    """The convex hull of the predictions of M models, for a batch of instances.
+
+    Parameters
+    ----------
+    members : array-like of shape (..., M, K)
+        M probability vectors over K classes for each instance.
+    normalize : bool, default=False
+        Divide each row by its sum first. Without it, a row that does not sum to 1 is refused.
+    validate : bool, default=True
+        Pass ``False`` for arrays that are known to be good, to save one pass over them.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> Q = cl.ConvexHull([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
+    >>> Q
+    ConvexHull(batch_shape=(), n_members=2, n_classes=3, dtype=float64)
+    >>> Q.lower()
+    array([0.2, 0.3, 0.1])
+    >>> float(Q.upper_probability([0, 2]))
+    0.7
+    """
+
+    def __init__(self, members: Any, *, normalize: bool = False, validate: bool = True) -> None:
+        origin = to_numpy(members, "members")[1]
+        array = _validation.probabilities(
+            members, "members", normalize=normalize, validate=validate
+        )
+        self._set(array, origin)
+
+    def _set(self, array: Array, origin: Origin) -> None:
+        view = array.view()
+        view.flags.writeable = False
+        object.__setattr__(self, "_members", view)
+        object.__setattr__(self, "origin", origin)
+
+    @classmethod
+    def _of(cls, array: Array, origin: Origin) -> Self:
+        hull = cls.__new__(cls)
+        hull._set(array, origin)
+        return hull
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; make a new set")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self)._of, (self._members, self.origin)
+
+    @classmethod
+    def from_logits(cls, logits: Any, temperature: float = 1.0) -> Self:
+        """Return the hull of the softmax of `logits` ``(..., M, K)``, divided by `temperature`.
+
+        Examples
+        --------
+        >>> import credalens as cl
+        >>> cl.ConvexHull.from_logits([[0.0, 0.0], [1000.0, 0.0]]).members
+        array([[0.5, 0.5],
+               [1. , 0. ]])
+        """
+        array, origin = to_numpy(logits, "logits")
+        if array.ndim < 2 or 0 in array.shape[-2:]:
+            _validation.refuse(
+                "logits", f"has shape {array.shape}", "pass an array of shape (..., members, classes)"
+            )
+        if not (np.ndim(temperature) == 0 and 0 < float(temperature) < np.inf):
+            _validation.refuse("temperature", f"is {temperature!r}", "pass a positive number")
+        array = _validation.finite(logits, "logits")
+        work = np.float64 if array.dtype.itemsize >= 8 else np.float32
+        scaled = (array - array.max(axis=-1, keepdims=True)).astype(work, copy=False)
+        scaled /= work(temperature)
+        np.exp(scaled, out=scaled)
+        scaled /= scaled.sum(axis=-1, keepdims=True, dtype=np.float64)
+        return cls._of(scaled.astype(array.dtype.newbyteorder("="), copy=False), origin)
+
+    @property
+    def members(self) -> Any:
+        """The predictions, ``(..., M, K)``, as they came in."""
+        return self._members if self.origin == NUMPY else self.origin.wrap(self._members)
+
+    @property
+    def n_members(self) -> int:
+        """Number of members M."""
+        return int(self._members.shape[-2])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return int(self._members.shape[-1])
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch, ``()`` for a single set."""
+        return tuple(self._members.shape[:-2])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating dtype of the members."""
+        return self._members.dtype.newbyteorder("=")
+
+    def __getitem__(self, index: Any) -> Self:
+        if not self.batch_shape:
+            raise IndexError("a single credal set cannot be indexed; its batch_shape is ()")
+        # Positions in the batch only: an index must not reach into members and classes.
+        chosen = np.broadcast_to(np.empty(()), self.batch_shape)[index]
+        parts = index if isinstance(index, tuple) else (index,)
+        rest = (slice(None),) * 2 if any(part is Ellipsis for part in parts) else (...,)
+        picked = self._members[(*parts, *rest)]
+        if picked.shape[:-2] != np.shape(chosen):
+            raise IndexError(f"index {index!r} does not fit batch_shape {self.batch_shape}")
+        return self._of(picked, self.origin)
+
+    def plain(self) -> Self:
+        """Return the same sets with NumPy as their origin, sharing memory."""
+        return self if self.origin == NUMPY else self._of(self._members, NUMPY)
+
+    def to_hull(self) -> ConvexHull:
+        """Return the set itself."""
+        return self
+
+    def lower(self, f: Any = None) -> Any:
+        """Return the smallest expectation over the set of each test function.
+
+        Parameters
+        ----------
+        f : array-like, optional
+            One test function ``(K,)`` or many ``(F, K)``. By default the indicators of the
+            classes, i.e. the lower probability of each class.
+
+        Returns
+        -------
+        array
+            ``(...)`` for one test function, ``(..., F)`` for many, ``(..., K)`` by default. An
+            expectation is linear, so that the extremes are found among the members: O(M F K).
+        """
+        return self._extreme(f, np.minimum)
+
+    def upper(self, f: Any = None) -> Any:
+        """Return the largest expectation over the set of each test function; see `lower`."""
+        return self._extreme(f, np.maximum)
+
+    def _extreme(self, f: Any, ufunc: np.ufunc) -> Any:
+        if f is None:
+            result = ufunc.reduce(self._members, axis=-2)
+            return self.origin.wrap(result.astype(self.dtype, copy=False))
+        functions = _validation.test_functions(f, self.n_classes)
+        many = np.atleast_2d(functions)
+
+        def kernel(block: Array, output: Array) -> None:
+            values = block.reshape(-1, self.n_classes).astype(np.float64, copy=False) @ many.T
+            ufunc.reduce(values.reshape(*block.shape[:2], len(many)), axis=1, out=output)
+
+        (result,) = per_instance(self._members, kernel, [(len(many),)])
+        return self.origin.wrap(result if functions.ndim == 2 else result[..., 0])
+
+    def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
+        """Return ``max over p of min over y of E_p[cost(., y)]`` and its certified gap.
+
+        A matrix game between the mixture of the members and the decision y, solved by an exact
+        simplex method for each instance on its own. The value is what a mixture attains, computed
+        from the data; the gap is its distance to the dual bound, also computed from the data.
+        """
+        if cost is None:
+            return self._tv_maximin()
+        costs = np.asarray(cost, np.float64)
+        top = float(costs.max())
+        scale = max(top - float(costs.min()), np.finfo(float).tiny)
+
+        def kernel(block: Array, value: Array, gap: Array) -> None:
+            flat = block.reshape(-1, self.n_classes).astype(np.float64, copy=False)
+            # The solver minimises a positive pay-off: costs are turned round and moved to [1, 2].
+            payoff = (1.0 + (top - flat @ costs) / scale).reshape(block.shape)
+            np.clip(payoff, 1.0 - 1e-3, None, out=payoff)
+            _kernels.solve_games(payoff, value, gap, None, None, num_threads())
+            np.subtract(top, (value - 1.0) * scale, out=value)
+            gap *= scale
+
+        value, gap = per_instance(self._members, kernel, [(), ()])
+        return value, gap
+
+    def _tv_maximin(self) -> tuple[Array, Array]:
+        def kernel(block: Array, value: Array, gap: Array) -> None:
+            low, high = np.empty((2, len(block)))
+            _kernels.closed_forms(block, low, high, None, 0, num_threads())
+            _kernels.solve_games(block, value, gap, None, None, num_threads())
+            np.clip(value, low, high, out=value)  # true by definition: rounding must not break it
+            np.subtract(1.0, value, out=value)
+
+        value, gap = per_instance(self._members, kernel, [(), ()])
+        return value, gap
+
+    def diameter(self, distance: HasDiameter) -> Array:
+        """Return the largest distance between two members.
+
+        A distance that is convex in both arguments has its maximum at a pair of members.
+        """
+        return distance.diameter(self._members)
+
+    def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
+        """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
+
+        def kernel(block: Array, low: Array, high: Array, wide: Array | None = None) -> None:
+            _kernels.closed_forms(block, low, high, wide, 0, num_threads())
+
+        results = per_instance(self._members, kernel, [()] * (3 if diameter else 2))
+        return results[0], results[1], results[2] if diameter else None
+
+    def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap.
+
+        One pass over the data: an instance is read once and everything is done while it is in the
+        cache.
+        """
+
+        def kernel(block: Array, *outputs: Array) -> None:
+            _kernels.tv_profile(block, *outputs, threads=num_threads())
+            low, high, _, value, _ = outputs
+            np.clip(value, low, high, out=value)  # as in _tv_maximin
+
+        low, high, wide, value, gap = per_instance(self._members, kernel, [()] * 5)
+        return low, high, wide, value, gap
+
+    def center(self) -> Any:
+        """Return the mean of the members, ``(..., K)``."""
+        mean = self._members.mean(axis=-2, dtype=np.float64)
+        return self.origin.wrap(np.asarray(mean, self.dtype))
+
+    def translate(self, t: Any) -> Self:
+        """Return the set moved by `t`, ``(K,)`` or ``(..., K)``, whose entries sum to 0.
+
+        Refused if a member would leave the simplex.
+        """
+        shift = _validation.finite(t, "t")
+        if shift.ndim < 1 or shift.shape[-1] != self.n_classes:
+            _validation.refuse(
+                "t", f"has shape {shift.shape}", f"pass one shift a class, (..., {self.n_classes})"
+            )
+        off = np.abs(shift.sum(axis=-1, dtype=np.float64))
+        if off.max(initial=0.0) > _validation.tolerance_of(self.dtype):
+            _validation.refuse("t", f"sums to {off.max():.6g}", "pass a shift that sums to 0")
+        moved = self._members + shift[..., None, :].astype(self.dtype)
+        slack = 8 * float(np.finfo(self.dtype).eps)
+        outside = moved < -slack
+        if outside.any():
+            where = tuple(np.argwhere(outside)[0])
+            _validation.refuse(
+                "t",
+                f"moves the entry at index {_validation.place(where)} (zero-based) to "
+                f"{moved[where]:.6g}, out of the simplex",
+                "pass a smaller shift",
+            )
+        return self._of(np.maximum(moved, 0), self.origin)
+
+    def contains(self, p: Any, tolerance: float | None = None) -> Any:
+        """Say whether `p` is in the set.
+
+        Parameters
+        ----------
+        p : array-like of shape (..., K)
+            Distributions, broadcast against the batch.
+        tolerance : float, optional
+            Largest difference in a coordinate that still counts as in. By default 1e-9, or 1e-6
+            for members in single precision or less.
+
+        Returns
+        -------
+        bool or array of bool
+            The largest coordinate difference between `p` and the nearest mixture of members is the
+            value of a matrix game, which is solved exactly: ``True`` means that a mixture within
+            `tolerance` was found, ``False`` that a separating functional was.
+        """
+        target, _ = point(p, self.n_classes)
+        single = self.dtype.itemsize < 8
+        limit = (1e-6 if single else 1e-9) if tolerance is None else float(tolerance)
+        distance = self._distance_to(target)
+        inside = distance <= limit
+        if self.origin.library == "torch":
+            return Origin("torch").wrap(np.asarray(inside))
+        return inside[()]
+
+    def _distance_to(self, target: Array) -> Array:
+        """Return the largest coordinate difference to the nearest mixture of members."""
+        lead = np.broadcast_shapes(self.batch_shape, target.shape[:-1])
+        M, K = self._members.shape[-2:]
+        members = np.broadcast_to(self._members, (*lead, M, K))
+        goals = np.broadcast_to(target, (*lead, K)).reshape(-1, 1, K)
+        result = np.empty(len(goals))
+        for start, stop, block in blocks(members, 2, np.float64):
+            difference = block - goals[start:stop]
+            payoff = np.concatenate([1.0 + difference, 1.0 - difference], axis=2)
+            value, gap = np.empty((2, stop - start))
+            _kernels.solve_games(payoff, value, gap, None, None, num_threads())
+            result[start:stop] = value - 1.0
+        return result.reshape(lead)
+
+    def extreme_points(self, tolerance: float | None = None) -> Any:
+        """Return the members that are not mixtures of others, ``(..., V, K)``.
+
+        V is the largest number over the batch; an instance with fewer repeats its first one. A
+        member counts as a mixture if one comes within `tolerance` (1e-12, or 1e-7 in single
+        precision) in every coordinate; of equal members the first stays.
+        """
+        limit = (1e-7 if self.dtype.itemsize < 8 else 1e-12) if tolerance is None else tolerance
+        M, K = self._members.shape[-2:]
+        flat = self._members.reshape(-1, M, K)
+        alive = np.ones(flat.shape[:2], bool)
+        for m in reversed(range(M)):
+            others = alive.copy()
+            others[:, m] = False
+            some = others.any(axis=1)
+            if not some.any():
+                continue
+            rest = flat[some].copy()
+            stand_in = others[some].argmax(axis=1)
+            hole = ~others[some]
+            rest[hole] = np.repeat(rest[np.arange(len(rest)), stand_in], hole.sum(axis=1), axis=0)
+            near = ConvexHull._of(rest, NUMPY)._distance_to(flat[some, m]) <= limit
+            alive[np.flatnonzero(some)[near], m] = False
+        count = max(int(alive.sum(axis=1).max(initial=1)), 1)
+        # A stable sort brings the members that stay to the front, in their order.
+        order = np.argsort(~alive, axis=1, kind="stable")[:, :count]
+        stays = np.take_along_axis(alive, order, axis=1)
+        order = np.where(stays, order, order[:, :1])
+        corners = np.take_along_axis(flat, order[..., None], axis=1)
+        return self.origin.wrap(corners.reshape(*self.batch_shape, count, K))
+
+    def __repr__(self) -> str:
+        return (
+            f"ConvexHull(batch_shape={self.batch_shape}, n_members={self.n_members}, "
+            f"n_classes={self.n_classes}, dtype={self.dtype})"
+        )
