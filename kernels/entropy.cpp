@@ -21,8 +21,12 @@ constexpr int kLanes = 8;
 // its own can be e^-2000, where p_y would underflow and -ln p_y be infinite.
 constexpr double kMixing = 1e-18;
 
-// A class below this in every member carries less than 1e-267 nats: it counts as zero.
-constexpr double kNegligible = 1e-270;
+// A class below this in every member carries less than 1e-18 nats: it counts as zero.
+constexpr double kNegligible = 1e-20;
+
+// An entry below this is lost in the floor of its class (at least kMixing * kNegligible / M). As
+// zero it makes no subnormal products, which are a hundred times slower than others.
+constexpr double kTiny = 1e-50;
 
 // Per-diagonal ridge: a global one drowns members whose weight, hence curvature, is off-scale.
 constexpr double kRidge = 1e-13;
@@ -31,6 +35,7 @@ constexpr double kGoal = 1e-11;       // certified gap aimed at, in nats
 constexpr double kEnough = 3e-10;     // accepted once kPatience iterations have gone
 constexpr int kPatience = 60;
 constexpr int kMaxIterations = 2000;
+constexpr double kNoWeight = 1e-15;   // moving this much weight changes H by no more than rounding
 constexpr double kShrink = 0.1;       // p_y may not fall below this share of itself in one step
 
 int padded(int size) { return (size + kLanes - 1) / kLanes * kLanes; }
@@ -102,7 +107,8 @@ struct Workspace {
     int active_count = 0;
     double *rows, *floor, *inverse_p, *scaled;
     double *w, *trial_w, *g;              // by generator
-    double *direction, *step_p;           // by position in `active`; by class
+    double *direction;                    // by position in `active`
+    double *step_p, *lowest_p;            // by class
     Point here, there;
     std::vector<int> active, kept;
     std::vector<char> is_active;
@@ -110,13 +116,13 @@ struct Workspace {
 
     Workspace(int members, int classes_in) : M(members), K(classes_in), stride(padded(classes_in)) {
         const std::size_t row = stride, list = padded(M + 1);
-        storage.resize((M + 1) * row + 8 * row + 4 * list + kLanes);
+        storage.resize((M + 1) * row + 9 * row + 4 * list + kLanes);
         void* start = storage.data();
         std::size_t space = storage.size() * sizeof(double);
         double* next = static_cast<double*>(std::align(64, sizeof(double), start, space));
         auto take = [&](std::size_t size) { return next += size, next - size; };
         rows = take((M + 1) * row);
-        floor = take(row), scaled = take(row), step_p = take(row);
+        floor = take(row), scaled = take(row), step_p = take(row), lowest_p = take(row);
         here.p = take(row), here.log_p = take(row), there.p = take(row), there.log_p = take(row);
         w = take(list), trial_w = take(list), g = take(list);
         direction = take(list), inverse_p = take(row);
@@ -136,7 +142,7 @@ CREDALENS_INLINE void load(Workspace& ws, const T* P) {
         for (int y = ws.K; y < ws.stride; ++y) row[y] = 0;
         double sum = 0;
         for (int y = 0; y < ws.stride; ++y) sum += row[y];
-        for (int y = 0; y < ws.stride; ++y) row[y] /= sum;
+        for (int y = 0; y < ws.stride; ++y) row[y] = row[y] < kTiny * sum ? 0 : row[y] / sum;
     }
     ws.classes = ws.K;
     ws.width = ws.stride;
@@ -162,10 +168,22 @@ CREDALENS_INLINE void keep_supported_classes(Workspace& ws) {
         }
 }
 
+// p = sum_m w_m P_m over the members, in groups: a plain sum of equal rows drifts by M ulp / 2.
+CREDALENS_INLINE void combine(Workspace& ws, const double* w, double* p) {
+    constexpr int group = 16;
+    for (int y = 0; y < ws.width; ++y) p[y] = 0;
+    for (int first = 0; first < ws.M; first += group) {
+        for (int y = 0; y < ws.width; ++y) ws.scaled[y] = 0;
+        for (int m = first; m < std::min(first + group, ws.M); ++m)
+            if (w[m] > 0) add_scaled(ws.scaled, ws.row(m), w[m], 0, ws.width);
+        add_scaled(p, ws.scaled, 1, 0, ws.width);
+    }
+}
+
 CREDALENS_INLINE void compute_mean(Workspace& ws) {
     double* mean = ws.row(ws.M);
-    for (int y = 0; y < ws.width; ++y) mean[y] = 0;
-    for (int m = 0; m < ws.M; ++m) add_scaled(mean, ws.row(m), 1.0 / ws.M, 0, ws.width);
+    for (int m = 0; m < ws.M; ++m) ws.w[m] = 1.0 / ws.M;
+    combine(ws, ws.w, mean);
     for (int y = 0; y < ws.width; ++y) ws.floor[y] = kMixing * mean[y];
     // Padding has p = 1: logarithm 0, reciprocal 1, and no share in any sum.
     for (int y = ws.classes; y < ws.width; ++y) ws.floor[y] = 1;
@@ -203,14 +221,16 @@ CREDALENS_INLINE void activate(Workspace& ws, int m) {
     ws.active[ws.active_count++] = m;
 }
 
-// Takes the generators of weight zero out of the active set: all of them, or only those whose
-// weight the direction would make negative. Says whether there were any.
-CREDALENS_INLINE bool drop_zero_weights(Workspace& ws, bool only_descending) {
+// Takes generators out of the active set: those of weight zero or, before a step, those of no
+// weight to speak of that the step would make negative (they would stop it at once). Says whether
+// there were any.
+CREDALENS_INLINE bool drop_members(Workspace& ws, bool before_step) {
     int left = 0;
     for (int i = 0; i < ws.active_count; ++i) {
         const int m = ws.active[i];
-        if (ws.w[m] == 0 && (!only_descending || ws.direction[i] < 0))
-            ws.is_active[m] = 0, ws.trial_w[m] = 0;
+        const double w = ws.w[m];
+        if (before_step ? w <= kNoWeight && w + ws.direction[i] < 0 : w == 0)
+            ws.is_active[m] = 0, ws.w[m] = ws.trial_w[m] = 0;
         else
             ws.active[left++] = m;
     }
@@ -266,11 +286,23 @@ CREDALENS_INLINE void solve_system(Workspace& ws, int size, int columns) {
 }
 
 CREDALENS_INLINE void newton_direction(Workspace& ws) {
-    do {
+    for (;;) {
         const int size = ws.active_count, columns = padded(size + 1);
         build_system(ws, size, columns);
         solve_system(ws, size, columns);
-    } while (drop_zero_weights(ws, true));
+        if (!drop_members(ws, true)) return;
+        evaluate(ws, ws.w, ws.here);
+        price(ws, ws.here.log_p);
+    }
+}
+
+// The quadratic model is worthless where p_y falls by orders of magnitude: a step may not go below
+// lowest_p. Classes whose logarithm weighs nothing against the present gap are left free, or each
+// of them would hold up all other weights on its way to zero.
+CREDALENS_INLINE void limit_fall(Workspace& ws, double gap) {
+    const double* mean = ws.row(ws.M);
+    for (int y = 0; y < ws.width; ++y)
+        ws.lowest_p[y] = 60 * ws.M * mean[y] > gap ? kShrink * ws.here.p[y] : 0;
 }
 
 // Evaluates trial_w (over the active set, renormalised here) and moves there if H grows enough.
@@ -285,21 +317,22 @@ CREDALENS_INLINE bool try_weights(Workspace& ws) {
     if (!(promised > 0)) return false;
     evaluate(ws, ws.trial_w, ws.there);
     int fallen = 0;
-    for (int y = 0; y < ws.width; ++y) fallen += ws.there.p[y] < 0.99 * kShrink * ws.here.p[y];
+    for (int y = 0; y < ws.width; ++y) fallen += ws.there.p[y] < 0.99 * ws.lowest_p[y];
     // Close to the optimum the gain is lost in the rounding of H, but the gap still shrinks.
     const double rounding = 4e-15 * (1 + ws.here.entropy);
     if (fallen || !(ws.there.entropy - ws.here.entropy >= 1e-4 * promised - rounding)) return false;
     std::swap(ws.here, ws.there);
     std::swap(ws.w, ws.trial_w);
-    drop_zero_weights(ws, false);
+    drop_members(ws, false);
     return true;
 }
 
-// The full Newton step with negative weights set to zero: drops several members at once.
-CREDALENS_INLINE bool projected_step(Workspace& ws) {
+// The full Newton step, but no weight falls below `keep` times itself. keep = 0 drops several
+// members at once; keep > 0 lets the other weights go on while one is on its way to zero.
+CREDALENS_INLINE bool projected_step(Workspace& ws, double keep) {
     for (int i = 0; i < ws.active_count; ++i) {
         const int m = ws.active[i];
-        ws.trial_w[m] = std::max(0.0, ws.w[m] + ws.direction[i]);
+        ws.trial_w[m] = std::max(keep * ws.w[m], ws.w[m] + ws.direction[i]);
     }
     return try_weights(ws);
 }
@@ -318,8 +351,8 @@ CREDALENS_INLINE bool boundary_step(Workspace& ws) {
         if (ws.w[m] + step * d < 0) step = -ws.w[m] / d, blocking = m;
     }
     for (int y = 0; y < ws.width; ++y)
-        if ((kShrink - 1) * ws.here.p[y] > step * step_p[y])
-            step = (kShrink - 1) * ws.here.p[y] / step_p[y], blocking = -1;
+        if (ws.here.p[y] + step * step_p[y] < ws.lowest_p[y])
+            step = (ws.lowest_p[y] - ws.here.p[y]) / step_p[y], blocking = -1;
     for (int attempt = 0; attempt < 40; ++attempt, step *= 0.5, blocking = -1) {
         for (int i = 0; i < ws.active_count; ++i) {
             const int m = ws.active[i];
@@ -364,7 +397,7 @@ CREDALENS_INLINE bool pairwise_step(Workspace& ws, int best) {
     ws.w[best] += low;
     ws.w[worst] = low == ws.w[worst] ? 0 : ws.w[worst] - low;
     evaluate(ws, ws.w, ws.here);
-    drop_zero_weights(ws, false);
+    drop_members(ws, false);
     return true;
 }
 
@@ -390,27 +423,37 @@ CREDALENS_INLINE void maximise(Workspace& ws) {
         if (!(gap > (iteration < kPatience ? kGoal : kEnough))) break;
         activate(ws, best);
         newton_direction(ws);
-        if (!projected_step(ws) && !boundary_step(ws) && !pairwise_step(ws, best)) break;
+        limit_fall(ws, gap);
+        if (!projected_step(ws, 0) && !projected_step(ws, kShrink) && !boundary_step(ws) &&
+            !pairwise_step(ws, best))
+            break;
     }
     const double share = ws.generators > ws.M ? ws.w[ws.M] / ws.M : 0;
     if (share > 0)
         for (int m = 0; m < ws.M; ++m) ws.w[m] += share;
 }
 
+// H(p), and log_p, with the library logarithm. One compiled copy, so that both kernels agree to the
+// bit on a single member; partial sums, because a plain one drifts by 1e-13 for K = 2000.
+#if defined(__GNUC__)
+__attribute__((noinline))
+#endif
+double library_entropy(const double* p, const double* floor, double* log_p, int classes, int width) {
+    double part[kLanes] = {};
+    for (int y = 0; y < classes; ++y) log_p[y] = std::log(p[y] + floor[y]);
+    for (int y = classes; y < width; ++y) log_p[y] = 0;
+    for (int block = 0; block < width; block += kLanes)
+        for (int i = 0; i < kLanes; ++i) part[i] += p[block + i] * log_p[block + i];
+    double sum = 0;
+    for (double x : part) sum += x;
+    return sum < 0 ? -sum : sum - sum;  // rounding may leave p_y = 1 + 1e-16; a NaN stays one
+}
+
 // The entropy at p and the duality gap there, from the data and the weights only.
 CREDALENS_INLINE void certify(Workspace& ws, double& value, double& gap) {
-    double* p = ws.here.p;
-    for (int y = 0; y < ws.width; ++y) p[y] = 0;
-    for (int m = 0; m < ws.M; ++m)
-        if (ws.w[m] > 0) add_scaled(p, ws.row(m), ws.w[m], 0, ws.width);
-    double sum = 0;
-    for (int y = 0; y < ws.classes; ++y) {
-        ws.here.log_p[y] = std::log(p[y] + ws.floor[y]);
-        sum += p[y] * ws.here.log_p[y];
-    }
-    for (int y = ws.classes; y < ws.width; ++y) ws.here.log_p[y] = 0;
+    combine(ws, ws.w, ws.here.p);
+    value = library_entropy(ws.here.p, ws.floor, ws.here.log_p, ws.classes, ws.width);
     const double best = ws.g[price(ws, ws.here.log_p)];
-    value = sum < 0 ? -sum : sum - sum;  // rounding may leave p_y = 1 + 1e-16; a NaN stays one
     gap = best > value ? best - value : value - value;
 }
 
@@ -436,12 +479,17 @@ CREDALENS_CLONES int lowest_entropy_row(Workspace& ws) {
     return member;
 }
 
-// With the library logarithm, as in certify: both kernels agree to the bit on a single member.
-double row_entropy(const double* p, int K) {
-    double sum = 0;
-    for (int y = 0; y < K; ++y)
-        if (!(p[y] <= kNegligible)) sum += p[y] * std::log(p[y]);
-    return sum < 0 ? -sum : sum - sum;
+// The entropy of one row, its empty classes left out as solve_instance does.
+double row_entropy(Workspace& ws, int m) {
+    const double* row = ws.row(m);
+    double *p = ws.here.p, *zero = ws.floor;
+    int classes = 0;
+    for (int y = 0; y < ws.K; ++y)
+        if (!(row[y] <= kNegligible)) p[classes++] = row[y];
+    const int width = padded(classes);
+    std::fill(p + classes, p + width, 0.0);
+    std::fill(zero, zero + width, 0.0);
+    return library_entropy(p, zero, ws.here.log_p, classes, width);
 }
 
 // Instances a range: worth some tens of microseconds, and enough to share a workspace.
@@ -478,7 +526,7 @@ void min_entropy(const T* P, std::size_t n, int M, int K, double* value, std::in
         for (std::size_t i = begin; i < end; ++i) {
             load_instance(ws, P + i * size);
             const int lowest = lowest_entropy_row(ws);
-            value[i] = entropy::row_entropy(ws.row(lowest), K);
+            value[i] = entropy::row_entropy(ws, lowest);
             if (member) member[i] = lowest;
         }
     });

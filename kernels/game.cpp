@@ -19,6 +19,7 @@ constexpr int kLanes = 8;             // tableau columns are padded with zero ro
 constexpr int kGenerateBeyond = 128;  // longer games start from a few rows
 constexpr double kGoal = 1e-13;       // certified gap at which a solve ends
 constexpr int kRefactorings = 5;
+constexpr double kRoundUp = 1.0 + 1e-15;  // a row that gives the ratio passes its own ratio test
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What counts as zero. The first solve is loose, as rounding has piled up in its tableau and a
@@ -97,7 +98,8 @@ CREDALENS_INLINE void pivot(GameWorkspace& g, int r, int c) {
         double* CREDALENS_RESTRICT other = column(g, j);
         if (j == c || other[r] == 0.0) continue;
         const double factor = other[r] / pivot_value;
-        for (int i = 0; i < end; ++i) other[i] -= factor * entering[i];
+        for (int i = 0; i < end; i += kLanes)
+            for (int l = 0; l < kLanes; ++l) other[i + l] -= factor * entering[i + l];
         other[r] = factor;
         g.reduced[j] -= factor * g.reduced[c];
     }
@@ -118,7 +120,7 @@ CREDALENS_INLINE int leaving_row(const GameWorkspace& g, int c, const Tolerance&
     double step = kInfinity;
 #pragma omp simd reduction(min : step)
     for (int i = 0; i < end; ++i) {
-        const double room = (b[i] > 0.0 ? b[i] : 0.0) + slack;
+        const double room = (b[i] > 0.0 ? kRoundUp * b[i] : 0.0) + slack;
         const double ratio = room / (t[i] > smallest_pivot ? t[i] : 1e-300);
         step = ratio < step ? ratio : step;
     }
@@ -191,7 +193,8 @@ CREDALENS_INLINE bool dual_simplex(GameWorkspace& g, const Tolerance& tol) {
         double ratio = kInfinity;
         for (int j = 0; j < g.columns; ++j) {
             const double t = -column(g, j)[r];
-            if (t > tol.pivot) ratio = std::min(ratio, (std::max(-g.reduced[j], 0.0) + 1e-14) / t);
+            const double room = kRoundUp * std::max(-g.reduced[j], 0.0) + kStrict.harris;
+            if (t > tol.pivot) ratio = std::min(ratio, room / t);
         }
         int c = -1;
         double largest = tol.pivot;
@@ -359,9 +362,12 @@ CREDALENS_INLINE void append_row(GameWorkspace& g, int row) {
 // Adds the rows that x violates most, if there are any.
 CREDALENS_INLINE bool generate_rows(GameWorkspace& g, double bound) {
     if (g.rows == g.length) return false;
+    // Rows far less violated than the worst one rarely end up tight.
+    const double worst = g.swapped ? smallest(g.image, g.length) : largest(g.image, g.length);
+    const double level = bound + (std::abs(worst - bound) > kGoal ? 0.5 : 0.0) * (worst - bound);
     int count = 0;
     for (int i = 0; i < g.length; ++i)
-        if (g.sign * (g.image[i] - bound) > 0.5 * kGoal && !g.in_use[i]) g.candidates[count++] = i;
+        if (g.sign * (g.image[i] - level) > 0.0 && !g.in_use[i]) g.candidates[count++] = i;
     const int batch = std::max(8, g.columns / 4);
     if (count > batch) {
         std::nth_element(g.candidates, g.candidates + batch, g.candidates + count,

@@ -256,7 +256,8 @@ void hartley_sample(const T* P, std::size_t n, int M, int K, const double* log_v
     }
     const bool sampled = K > 3 && M > 1;
     const bool adaptive = n_pairs == 0;
-    const std::int64_t last = !sampled ? 0 : adaptive ? max_pairs : n_pairs;
+    const std::int64_t wanted = std::max<std::int64_t>(adaptive ? max_pairs : n_pairs, 2);
+    const std::int64_t last = sampled ? wanted : 0;
     parallel_for(n, group_size(n, M, K, threads), threads,
                  [&](std::size_t begin, std::size_t end) {
         Group<T> group(P, M, K, v.data(), half_v.data());

@@ -10,9 +10,11 @@
 #include <optional>
 
 #include "door.hpp"
+#include "entropy.hpp"
 #include "game.hpp"
 #include "pairs.hpp"
 #include "parallel.hpp"
+#include "subsets.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -25,6 +27,8 @@ using Members = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>
 template <class T>
 using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Out1 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Out2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class Array>
@@ -94,6 +98,57 @@ void bind(nb::module_& m) {
         },
         "members"_a.noconvert(), "max_lower"_a, "max_upper"_a, "diameter"_a, "value"_a, "gap"_a,
         "threads"_a);
+
+    m.def(
+        "max_entropy",
+        [](Members<T> P, Out1 value, Out1 gap, std::optional<Out2> weights,
+           std::optional<Out2> distribution, int threads) {
+            nb::gil_scoped_release release;
+            max_entropy(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                        static_cast<int>(P.shape(2)), value.data(), gap.data(),
+                        data_or_null(weights), data_or_null(distribution), threads);
+        },
+        "members"_a.noconvert(), "value"_a, "gap"_a, "weights"_a.none(),
+        "distribution"_a.none(), "threads"_a);
+
+    m.def(
+        "min_entropy",
+        [](Members<T> P, Out1 value, std::optional<Indices> member, int threads) {
+            nb::gil_scoped_release release;
+            min_entropy(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                        static_cast<int>(P.shape(2)), value.data(), data_or_null(member), threads);
+        },
+        "members"_a.noconvert(), "value"_a, "member"_a.none(), "threads"_a);
+
+    m.def(
+        "hartley_exact",
+        [](Members<T> P, Weights w, Out1 value, int threads) {
+            nb::gil_scoped_release release;
+            hartley_exact(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                          static_cast<int>(P.shape(2)), w.data(), value.data(), threads);
+        },
+        "members"_a.noconvert(), "w"_a, "value"_a, "threads"_a);
+
+    m.def(
+        "hartley_sample",
+        [](Members<T> P, Weights log_v, std::uint64_t seed, std::int64_t n_pairs, double rtol,
+           double atol, std::int64_t max_pairs, Out1 value, Out1 error, int threads) {
+            nb::gil_scoped_release release;
+            hartley_sample(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                           static_cast<int>(P.shape(2)), log_v.data(), seed, n_pairs, rtol, atol,
+                           max_pairs, value.data(), error.data(), nullptr, threads);
+        },
+        "members"_a.noconvert(), "log_v"_a, "seed"_a, "n_pairs"_a, "rtol"_a, "atol"_a,
+        "max_pairs"_a, "value"_a, "error"_a, "threads"_a);
+
+    m.def(
+        "lower_probabilities",
+        [](Members<T> P, Out2 values, int threads) {
+            nb::gil_scoped_release release;
+            lower_probabilities(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                                static_cast<int>(P.shape(2)), values.data(), threads);
+        },
+        "members"_a.noconvert(), "values"_a, "threads"_a);
 }
 
 const char* instruction_set() {
@@ -109,7 +164,15 @@ const char* instruction_set() {
 }  // namespace credalens
 
 NB_MODULE(_kernels, m) {
-    credalens::bind<float>(m);
-    credalens::bind<double>(m);
-    m.def("instruction_set", &credalens::instruction_set);
+    using namespace credalens;
+    bind<float>(m);
+    bind<double>(m);
+    m.def(
+        "hartley_weights",
+        [](int K, Out1 w, Out1 log_v) {
+            nb::gil_scoped_release release;
+            hartley_weights(K, w.data(), log_v.data());
+        },
+        "K"_a, "w"_a, "log_v"_a);
+    m.def("instruction_set", &instruction_set);
 }

@@ -125,19 +125,20 @@ def per_instance(
     shapes: Sequence[tuple[int, ...]],
     *,
     rows: int | None = None,
+    dtype: type[np.floating[Any]] | None = None,
 ) -> list[Array]:
     """Run ``kernel(block, *outputs)`` over the instances of ``(..., M, K)``.
 
     `shapes` are the trailing shapes of the float64 outputs; results come back with the leading
-    axes and the dtype of `array`.
+    axes of `array` and in its dtype, or in `dtype`.
     """
     lead = array.shape[:-2]
-    dtype = array.dtype.newbyteorder("=") if array.dtype.kind == "f" else np.dtype(np.float64)
+    kind = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype)
     n = math.prod(lead)
-    results = [np.empty((n, *shape), dtype) for shape in shapes]
+    results = [np.empty((n, *shape), kind) for shape in shapes]
     for start, stop, block in blocks(array, 2, rows=rows):
         # A float64 result is written in place, any other is rounded once, at the end.
-        direct = dtype == np.float64
+        direct = kind == np.float64
         outputs = [r[start:stop] if direct else np.empty((stop - start, *r.shape[1:]))
                    for r in results]  # fmt: skip
         kernel(block, *outputs)

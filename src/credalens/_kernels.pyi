@@ -1,6 +1,6 @@
 from typing import Any
 
-from numpy import float64
+from numpy import float64, int64
 from numpy.typing import NDArray
 
 _Float = NDArray[Any]
@@ -32,4 +32,30 @@ def tv_profile(
     gap: _Out,
     threads: int,
 ) -> None: ...
+def max_entropy(
+    members: _Float,
+    value: _Out,
+    gap: _Out,
+    weights: _Out | None,
+    distribution: _Out | None,
+    threads: int,
+) -> None: ...
+def min_entropy(
+    members: _Float, value: _Out, member: NDArray[int64] | None, threads: int
+) -> None: ...
+def hartley_weights(K: int, w: _Out, log_v: _Out) -> None: ...
+def hartley_exact(members: _Float, w: _Out, value: _Out, threads: int) -> None: ...
+def hartley_sample(
+    members: _Float,
+    log_v: _Out,
+    seed: int,
+    n_pairs: int,
+    rtol: float,
+    atol: float,
+    max_pairs: int,
+    value: _Out,
+    error: _Out,
+    threads: int,
+) -> None: ...
+def lower_probabilities(members: _Float, values: _Out, threads: int) -> None: ...
 def instruction_set() -> str: ...

@@ -187,3 +187,14 @@ def vector(x: Any, name: str) -> NDArray[Any]:
     if array.ndim != 1:
         refuse(name, f"has shape {array.shape}", "pass one value an instance, shape (n,)")
     return array
+
+
+def seed(random_state: Any) -> int:
+    """Return a 63-bit seed from scikit-learn's kinds of `random_state`."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**63))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**63 - 1, dtype=np.int64))
+    return whole_number(random_state, "random_state", least=0) % 2**63

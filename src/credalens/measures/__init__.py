@@ -5,6 +5,8 @@ from credalens.measures.distance import (
     epistemic_uncertainty,
     total_uncertainty,
 )
+from credalens.measures.entropy import lower_entropy, upper_entropy
+from credalens.measures.hartley import generalized_hartley
 from credalens.measures.interval import Interval
 from credalens.measures.quantify import Uncertainty, quantify
 
@@ -13,6 +15,9 @@ __all__ = [
     "Uncertainty",
     "aleatoric_uncertainty",
     "epistemic_uncertainty",
+    "generalized_hartley",
+    "lower_entropy",
     "quantify",
     "total_uncertainty",
+    "upper_entropy",
 ]

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from credalens.distances import as_distance
+import numpy as np
+
+from credalens import _validation
+from credalens._arrays import Array
+from credalens.distances import NAMES, Distance, as_distance
+from credalens.measures.entropy import certify, log_base
+from credalens.measures.hartley import hartley_bits
 from credalens.measures.interval import Interval
-from credalens.sets import as_credal_set
+from credalens.sets import CredalSet, as_credal_set
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +23,9 @@ class Uncertainty:
     """Total, aleatoric and epistemic uncertainty of a batch of credal sets.
 
     `aleatoric` is an `Interval` for distances, an array otherwise. `error` is the certified error
-    of what needed a solver: for distances, the duality gap of the upper aleatoric end.
+    of what needed a solver or an estimate: for distances the duality gap of the aleatoric ends, for
+    entropy that of the upper entropy, for Hartley that gap plus the standard error of the
+    generalized Hartley measure if it was sampled.
     """
 
     total: Any
@@ -24,21 +34,31 @@ class Uncertainty:
     error: Any
 
 
-def quantify(Q: Any, measure: Any = "tv") -> Uncertainty:
+def quantify(
+    Q: Any, measure: Any = "tv", *, base: Any = 2, random_state: Any = None, **hartley: Any
+) -> Any:
     """Return total, aleatoric and epistemic uncertainty of each set.
 
     Parameters
     ----------
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
-    measure : str or distance, default="tv"
-        The family of measures: a distance, or its name.
+    measure : str, distance, or a sequence of these, default="tv"
+        The family of measures. A distance or its name: total, the aleatoric interval, epistemic.
+        ``"entropy"``: S*, S_*, their difference. ``"hartley"``: S*, S* - GH, GH; the difference
+        can be negative (from K = 20 on) and is not clamped.
+    base : number > 1, "e" or "classes", default=2
+        Unit of the entropy and Hartley families.
+    random_state : int, RandomState, Generator or None
+        Seeds the Hartley measure where it is sampled (more than about 20 classes).
+    **hartley
+        Further arguments of `generalized_hartley`: ``method``, ``n_samples``, ``rtol``.
 
     Returns
     -------
-    Uncertainty
-        With fields ``total``, ``aleatoric`` (an `Interval`), ``epistemic`` and ``error``. For
-        total variation the data are read once for all of them.
+    Uncertainty, or a dict of them for a sequence of measures
+        With fields ``total``, ``aleatoric``, ``epistemic`` and ``error``. What families share is
+        computed once; for total variation the data are read once.
 
     Examples
     --------
@@ -46,9 +66,66 @@ def quantify(Q: Any, measure: Any = "tv") -> Uncertainty:
     >>> u = cl.quantify([[0.6, 0.4], [0.2, 0.8]])
     >>> [round(float(x), 3) for x in (u.total, *u.aleatoric, u.epistemic)]
     [0.6, 0.2, 0.5, 0.2]
+    >>> both = cl.quantify([[0.6, 0.4], [0.2, 0.8]], measure=["tv", "entropy"])
+    >>> round(float(both["entropy"].total), 3)
+    1.0
     """
+    several = isinstance(measure, Sequence) and not isinstance(measure, str)
+    wanted = list(measure) if several else [measure]
+    for one in wanted:
+        if not isinstance(one, Distance):
+            _validation.one_of(one, "measure", (*NAMES, "entropy", "hartley"))
+    unknown = set(hartley) - {"method", "n_samples", "rtol"}
+    if unknown:
+        raise TypeError(f"quantify() got an unexpected keyword argument {min(unknown)!r}")
     Q = as_credal_set(Q)
-    total, lower, upper, epistemic, gap = map(
-        Q.origin.wrap, as_distance(measure).everything(Q.plain())
-    )
-    return Uncertainty(total, Interval(lower, upper), epistemic, gap)
+    shared = _Entropies(Q.plain(), base, {"random_state": random_state, **hartley})
+    results = {one: _family(Q, one, shared) for one in wanted}
+    return results if several else results[measure]
+
+
+def _family(Q: CredalSet, measure: Any, shared: _Entropies) -> Uncertainty:
+    wrap = Q.origin.wrap
+    if measure == "entropy":
+        values = shared.entropy()
+    elif measure == "hartley":
+        values = shared.hartley()
+    else:
+        total, lower, upper, epistemic, error = as_distance(measure).everything(Q.plain())
+        return Uncertainty(
+            wrap(total), Interval(wrap(lower), wrap(upper)), wrap(epistemic), wrap(error)
+        )
+    return Uncertainty(*(wrap(np.asarray(value, Q.dtype)) for value in values))
+
+
+class _Entropies:
+    """The entropy and Hartley families; the upper entropy, which they share, is found once."""
+
+    def __init__(self, Q: CredalSet, base: Any, hartley: dict[str, Any]) -> None:
+        self.Q, self._hartley = Q, hartley
+        self._unit = log_base(base, Q.n_classes)
+        self._upper: tuple[Array, Array] | None = None
+
+    def upper(self) -> tuple[Array, Array]:
+        """Return the upper entropy and its gap."""
+        if self._upper is None:
+            value, gap, _ = self.Q.max_entropy()
+            certify(gap, "upper entropy")
+            self._upper = value / self._unit, gap / self._unit
+        return self._upper
+
+    def entropy(self) -> tuple[Array, Array, Array, Array]:
+        """Return S*, S_*, their difference and the error."""
+        upper, gap = self.upper()
+        lower, error, _ = self.Q.min_entropy()
+        certify(error, "lower entropy")
+        lower = lower / self._unit
+        # Equal entropies of a precise set may differ by rounding; a difference cannot be negative.
+        return upper, lower, np.maximum(upper - lower, 0), gap + error / self._unit
+
+    def hartley(self) -> tuple[Array, Array, Array, Array]:
+        """Return S*, S* - GH, GH and the error."""
+        upper, gap = self.upper()
+        bits, error = hartley_bits(self.Q, **self._hartley)
+        scale = math.log(2) / self._unit
+        return upper, upper - scale * bits, scale * bits, gap + scale * error

@@ -122,6 +122,29 @@ class CredalSet(ABC):
         """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap."""
         return self.to_hull().tv_profile()
 
+    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the largest entropy in nats, its certified gap and, if asked, where it is."""
+        return self.to_hull().max_entropy(distribution=distribution)
+
+    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the smallest entropy in nats, its certified error and, if asked, where it is."""
+        return self.to_hull().min_entropy(distribution=distribution)
+
+    def hartley_exact(self, w: Array) -> Array:
+        """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights by size ``(K + 1,)``."""
+        return self.to_hull().hartley_exact(w)
+
+    def hartley_sample(
+        self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, most: int
+    ) -> tuple[Array, Array]:
+        """Return an unbiased estimate of `hartley_exact` and its standard error.
+
+        `log_v` holds the logarithms of the weights times the number of events of each size;
+        `pairs` permutations are drawn or, if it is 0, up to `most`, until the standard error is
+        below ``max(rtol * value, atol)``.
+        """
+        return self.to_hull().hartley_sample(log_v, seed, pairs, rtol, atol, most)
+
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
         """Say whether `p` is in the set, up to `tolerance` in every coordinate."""
         return self.to_hull().contains(p, tolerance)

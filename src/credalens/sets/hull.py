@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -240,6 +241,62 @@ class ConvexHull(CredalSet):
 
         low, high, wide, value, gap = per_instance(self._members, kernel, [()] * 5)
         return low, high, wide, value, gap
+
+    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the largest entropy in nats, its certified gap and, if asked, where it is."""
+
+        def kernel(block: Array, value: Array, gap: Array, where: Array | None = None) -> None:
+            _kernels.max_entropy(block, value, gap, None, where, num_threads())
+
+        return self._entropy(kernel, distribution, rows=1 << 15)
+
+    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the smallest entropy in nats, which a member has, 0 and, if asked, the member."""
+
+        def kernel(block: Array, value: Array, error: Array, where: Array | None = None) -> None:
+            member = None if where is None else np.empty(len(block), np.int64)
+            _kernels.min_entropy(block, value, member, num_threads())
+            error.fill(0.0)
+            if where is not None:
+                where[:] = block[np.arange(len(block)), member]
+
+        return self._entropy(kernel, distribution)
+
+    def _entropy(
+        self, kernel: Callable[..., None], distribution: bool, rows: int | None = None
+    ) -> tuple[Array, Array, Array | None]:
+        shapes = [(), (), (self.n_classes,)][: 3 if distribution else 2]
+        results = per_instance(self._members, kernel, shapes, rows=rows, dtype=np.float64)
+        return results[0], results[1], results[2] if distribution else None
+
+    def hartley_exact(self, w: Array) -> Array:
+        """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights by size ``(K + 1,)``.
+
+        O(M 2^(K-1)): sums over the events without the last class, whose complements come free.
+        """
+
+        def kernel(block: Array, value: Array) -> None:
+            _kernels.hartley_exact(block, w, value, num_threads())
+
+        # A block takes about a tenth of a second, so that a long sum can be interrupted.
+        rows = max(1, (1 << 29) // (self.n_members << (self.n_classes - 1)))
+        return per_instance(self._members, kernel, [()], rows=rows, dtype=np.float64)[0]
+
+    def hartley_sample(
+        self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, most: int
+    ) -> tuple[Array, Array]:
+        """Return an unbiased estimate of `hartley_exact` and its standard error."""
+
+        def kernel(block: Array, value: Array, error: Array) -> None:
+            _kernels.hartley_sample(
+                block, log_v, seed, pairs, rtol, atol, most, value, error, num_threads()
+            )
+
+        rows = max(64, (1 << 20) // (self.n_members * self.n_classes))
+        value, error = per_instance(
+            self._members, kernel, [(), ()], rows=rows, dtype=np.float64
+        )
+        return value, error
 
     def center(self) -> Any:
         """Return the mean of the members, ``(..., K)``."""

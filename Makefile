@@ -1,0 +1,70 @@
+# `make demo` and `make test` are all a new checkout needs.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+SOURCES := $(wildcard kernels/*) pyproject.toml
+JOBS ?= 2
+
+.PHONY: demo test test-fast lint bench dist sanitize clean
+
+demo: $(VENV)/.demo-ready
+	$(BIN)/credalens demo
+
+test: lint sanitize
+	$(BIN)/python -m pytest -n $(JOBS)
+
+test-fast: $(VENV)/.ready
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.ready
+	$(BIN)/python -m benchmarks
+
+# A wheel that needs no compiler, tried in an environment of its own.
+dist: $(VENV)/.ready
+	rm -rf dist build/dist-check
+	$(BIN)/pip wheel --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv build/dist-check
+	CC=/bin/false CXX=/bin/false build/dist-check/bin/pip install --quiet dist/*.whl
+	cd build && dist-check/bin/python -c "import credalens as cl; print(cl.quantify([[.9, .1], [.4, .6]]))"
+
+# The kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer, where gcc has them.
+ASAN := $(shell gcc -print-file-name=libasan.so 2>/dev/null)
+UBSAN := $(shell gcc -print-file-name=libubsan.so 2>/dev/null)
+sanitize: $(VENV)/.ready
+ifeq ($(and $(findstring /,$(ASAN)),$(findstring /,$(UBSAN))),)
+	@echo "sanitize: left out, gcc has no libasan and libubsan here"
+else
+	$(MAKE) $(VENV)/.sanitized
+	cd build/sanitized && LD_PRELOAD="$(ASAN) $(UBSAN)" ASAN_OPTIONS=detect_leaks=0 \
+	  PYTHONPATH=$(CURDIR)/build/sanitized:$(CURDIR)/tests PYTHONMALLOC=malloc \
+	  $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
+	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py
+endif
+
+$(VENV)/.sanitized: $(VENV)/.ready $(SOURCES)
+	rm -rf build/sanitized
+	$(BIN)/pip install --quiet --no-build-isolation --no-deps --target build/sanitized \
+	  --config-settings=cmake.define.CREDALENS_SANITIZE=ON \
+	  --config-settings=install.strip=false .
+	touch $@
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+
+$(VENV)/.demo-ready: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/pip install --quiet -e .
+	touch $@
+
+$(VENV)/.ready: $(VENV)/.demo-ready
+	$(BIN)/pip install --quiet --group test --group lint "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	touch $@
+
+clean:
+	rm -rf build dist $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,126 @@
+"""The command line: thin, with imports inside the commands so that help comes at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from credalens.experiments.demo import Demo
+
+app = typer.Typer(
+    name="credalens",
+    help="Total, aleatoric and epistemic uncertainty of credal predictions.",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"credalens {version('credalens')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Say the version and stop."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    epilog="Example: credalens demo --out /tmp/demo --seed 1",
+)
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Folder for scores.csv and the pictures.", file_okay=False)
+    ] = Path("credalens-demo"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and the forests.")] = 0,
+) -> None:
+    """Train ten forests on handwritten digits and show what they do not know.
+
+    Splits scikit-learn's digits 70/30, measures the test part, prints how well each measure finds
+    the errors, and writes scores.csv, rejection_curves.png and simplex.png.
+    """
+    from credalens.experiments.demo import run
+
+    with _progress() as track:
+        result = run(out, seed, track)
+    _print_demo(result)
+
+
+def _print_demo(result: Demo) -> None:
+    import numpy as np
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"Rejecting the most uncertain of {result.n_test} digits first")
+    for name in ("uncertainty", "measure", "AUC", "MR", "time"):
+        table.add_column(name, justify="left" if name in ("uncertainty", "measure") else "right")
+    words = {"TU": "total", "AU": "aleatoric", "EU": "epistemic"}
+    for i, row in enumerate(result.rows):
+        first = i == 0 or result.rows[i - 1].component != row.component
+        if first and i:
+            table.add_section()
+        table.add_row(
+            words[row.component] if first else "",
+            row.family + (" (interval)" if (row.component, row.family) == ("AU", "tv") else ""),
+            f"{row.curve.auc:.4f}",
+            f"{row.curve.monotonicity_ratio:.2f}",
+            f"{1e3 * row.seconds:.2f} ms",
+        )
+    table.add_section()
+    auc = np.mean([curve.auc for curve in result.random])
+    ratio = np.mean([curve.monotonicity_ratio for curve in result.random])
+    table.add_row("", f"random order, mean of {len(result.random)}", f"{auc:.4f}", f"{ratio:.2f}", "")
+    table.add_row("", "oracle order, errors first", f"{result.oracle.auc:.4f}",
+                  f"{result.oracle.monotonicity_ratio:.2f}", "")  # fmt: skip
+    console = Console()
+    console.print(f"Accuracy of the vote: {result.accuracy:.4f}")
+    console.print(table)
+    console.print("AUC: area under accuracy against share rejected, 1 is perfect.")
+    console.print("MR: share of the curve's steps that do not lose accuracy.")
+    for path in result.files:
+        console.print(f"wrote {path}", soft_wrap=True)
+
+
+class _progress:
+    """A progress bar on a terminal, nothing in a pipe."""
+
+    def __enter__(self) -> Callable[[Iterable[Any], str], Iterable[Any]]:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        console = Console(stderr=True)
+        self._bar = Progress(console=console, transient=True, disable=not console.is_terminal)
+        self._bar.start()
+        return self._track
+
+    def _track(self, items: Iterable[Any], what: str) -> Iterator[Any]:
+        yield from self._bar.track(list(items), description=what)
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
