@@ -325,10 +325,11 @@ CREDALENS_INLINE double certify(GameWorkspace& g) {
     return by_u;
 }
 
-// Moves the tableau columns apart until one more row fits.
-CREDALENS_INLINE void make_room(GameWorkspace& g) {
-    if (g.rows < g.stride) return;
-    const int wider = std::min(2 * g.stride, g.pitch);
+// Moves the tableau columns apart until `count` more rows fit.
+CREDALENS_INLINE void make_room(GameWorkspace& g, int count) {
+    const int needed = padded(g.rows + count);
+    if (needed <= g.stride) return;
+    const int wider = std::min(std::max(2 * g.stride, needed), g.pitch);
     for (int j = g.columns; j > 0; --j) {
         const double* source = column(g, j);
         std::copy_backward(source, source + g.stride,
@@ -337,26 +338,30 @@ CREDALENS_INLINE void make_room(GameWorkspace& g) {
     g.stride = wider;
 }
 
-// Adds a row of the game to the tableau, in terms of the present basis.
-CREDALENS_INLINE void append_row(GameWorkspace& g, int row) {
-    make_room(g);
-    const int r = g.rows++;
+// Adds rows of the game to the tableau, in terms of the present basis.
+CREDALENS_INLINE void append_rows(GameWorkspace& g, const int* added, int count) {
+    make_room(g, count);
+    const int before = g.rows, after = before + count;
     for (int j = 0; j <= g.columns; ++j) {
         double* t = column(g, j);
-        if (r % kLanes == 0) std::fill(t + r, t + r + kLanes, 0.0);
-        double entry = 0.0;
-        if (j == g.columns) {
-            entry = 1.0;
-        } else if (g.nonbasic[j] < g.columns) {
-            entry = coefficient(g, g.nonbasic[j], row);
-        }
-        for (int i = 0; i < r; ++i)
-            if (g.basic[i] < g.columns) entry -= coefficient(g, g.basic[i], row) * t[i];
-        t[r] = entry;
+        std::fill(t + before, t + padded(after), j == g.columns ? 1.0 : 0.0);
+        std::fill(t + after, t + padded(after), 0.0);
+        if (j == g.columns || g.nonbasic[j] >= g.columns) continue;
+        for (int k = 0; k < count; ++k) t[before + k] = coefficient(g, g.nonbasic[j], added[k]);
     }
-    g.basic[r] = g.columns + r;
-    g.row_index[r] = row;
-    g.in_use[row] = true;
+    for (int i = 0; i < before; ++i) {
+        if (g.basic[i] >= g.columns) continue;
+        for (int k = 0; k < count; ++k) {
+            const double factor = coefficient(g, g.basic[i], added[k]);
+            for (int j = 0; j <= g.columns; ++j) column(g, j)[before + k] -= factor * column(g, j)[i];
+        }
+    }
+    for (int k = 0; k < count; ++k) {
+        g.basic[before + k] = g.columns + before + k;
+        g.row_index[before + k] = added[k];
+        g.in_use[added[k]] = true;
+    }
+    g.rows = after;
 }
 
 // Adds the rows that x violates most, if there are any.
@@ -364,11 +369,11 @@ CREDALENS_INLINE bool generate_rows(GameWorkspace& g, double bound) {
     if (g.rows == g.length) return false;
     // Rows far less violated than the worst one rarely end up tight.
     const double worst = g.swapped ? smallest(g.image, g.length) : largest(g.image, g.length);
-    const double level = bound + (std::abs(worst - bound) > kGoal ? 0.5 : 0.0) * (worst - bound);
+    const double level = std::abs(worst - bound) > kGoal ? 0.5 * (worst + bound) : bound;
     int count = 0;
     for (int i = 0; i < g.length; ++i)
         if (g.sign * (g.image[i] - level) > 0.0 && !g.in_use[i]) g.candidates[count++] = i;
-    const int batch = std::max(8, g.columns / 4);
+    const int batch = std::max(8, g.rows / 4);  // a share of the rows, so that rounds stay few
     if (count > batch) {
         std::nth_element(g.candidates, g.candidates + batch, g.candidates + count,
                          [&g](int a, int b) {
@@ -377,7 +382,7 @@ CREDALENS_INLINE bool generate_rows(GameWorkspace& g, double bound) {
                          });
         count = batch;
     }
-    for (int k = 0; k < count; ++k) append_row(g, g.candidates[k]);
+    if (count > 0) append_rows(g, g.candidates, count);
     return count > 0;
 }
 

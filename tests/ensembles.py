@@ -101,7 +101,7 @@ ENSEMBLES: dict[str, np.ndarray] = {
     "float32 of sparse": _sparse(6, 5, 9).astype(np.float32),
     "tiny entries": _tiny_entries(8, 5, 6),
     "many members": dirichlet(4, 60, 3),
-    "many members, disagreeing": disagreeing(3, 150, 8),
+    "many members, disagreeing": disagreeing(2, 150, 7),
     "many classes": dirichlet(3, 4, 140, 0.05),
     "many classes, disagreeing": disagreeing(3, 9, 300),
 }

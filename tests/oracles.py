@@ -8,23 +8,25 @@ otherwise.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from scipy.optimize import linprog
 
 
-def events(K: int) -> Iterator[np.ndarray]:
-    """All 2^K events, as masks."""
-    for bits in range(2**K):
-        yield np.array([bits >> y & 1 for y in range(K)], bool)
+@cache
+def events(K: int) -> np.ndarray:
+    """All 2^K events, as masks ``(2**K, K)``."""
+    return np.array(list(itertools.product([False, True], repeat=K)))
 
 
 def distance(p: np.ndarray, q: np.ndarray) -> float:
     """Total variation as the largest difference over all events."""
-    return max(abs(float(p[A].sum()) - float(q[A].sum())) for A in events(len(p)))
+    A = events(len(p))
+    return float(np.abs(A @ p - A @ q).max())
 
 
 def dirac(y: int, K: int) -> np.ndarray:
@@ -164,7 +166,7 @@ def rejection_curve(
         rates.append(b / n_bins)
         accuracies.append(sum(y_true[i] == y_pred[i] for i in kept) / len(kept))
     area = 0.0
-    for left, right in zip(accuracies[:-1], accuracies[1:], strict=True):
+    for left, right in itertools.pairwise(accuracies):
         area += (left + right) / 2 / n_bins
-    rises = sum(b >= a for a, b in zip(accuracies[:-1], accuracies[1:], strict=True))
+    rises = sum(b >= a for a, b in itertools.pairwise(accuracies))
     return rates, accuracies, area * n_bins / (n_bins - 1), rises / (n_bins - 1)

@@ -40,7 +40,7 @@ NUMPY = Origin()
 
 
 def to_numpy(x: Any, name: str) -> tuple[Array, Origin]:
-    """Return `x` as a NumPy array, without a copy where its memory can be shared, and its origin."""
+    """Return `x` as a NumPy array, sharing memory where that can be, and its origin."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
         return _from_torch(torch, x, name)

@@ -130,7 +130,7 @@ def _refuse_row(row: Array, index: tuple[int, ...], name: str, tolerance: float)
     )
 
 
-def test_functions(f: Any, n_classes: int, name: str = "f") -> Array:
+def expectands(f: Any, n_classes: int, name: str = "f") -> Array:
     """Return `f` as float64 ``(K,)`` or ``(F, K)``."""
     array = finite(f, name).astype(np.float64, copy=False)
     if array.ndim not in (1, 2) or array.shape[-1] != n_classes:
@@ -149,7 +149,9 @@ def event(classes: Any, n_classes: int, name: str = "event") -> Array:
     array = to_numpy(classes, name)[0]
     if array.dtype == np.bool_:
         if array.ndim not in (1, 2) or array.shape[-1] != n_classes:
-            refuse(name, f"is a mask of shape {array.shape}", f"pass a mask of shape ({n_classes},)")
+            refuse(
+                name, f"is a mask of shape {array.shape}", f"pass a mask of shape ({n_classes},)"
+            )
         return array.astype(np.float64)
     indicator = np.zeros(n_classes)
     if array.size == 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,7 +62,7 @@ def demo(
     """
     from credalens.experiments.demo import run
 
-    with _progress() as track:
+    with _Progress() as track:
         result = run(out, seed, track)
     _print_demo(result)
 
@@ -91,7 +90,9 @@ def _print_demo(result: Demo) -> None:
     table.add_section()
     auc = np.mean([curve.auc for curve in result.random])
     ratio = np.mean([curve.monotonicity_ratio for curve in result.random])
-    table.add_row("", f"random order, mean of {len(result.random)}", f"{auc:.4f}", f"{ratio:.2f}", "")
+    table.add_row(
+        "", f"random order, mean of {len(result.random)}", f"{auc:.4f}", f"{ratio:.2f}", ""
+    )
     table.add_row("", "oracle order, errors first", f"{result.oracle.auc:.4f}",
                   f"{result.oracle.monotonicity_ratio:.2f}", "")  # fmt: skip
     console = Console()
@@ -103,7 +104,7 @@ def _print_demo(result: Demo) -> None:
         console.print(f"wrote {path}", soft_wrap=True)
 
 
-class _progress:
+class _Progress:
     """A progress bar on a terminal, nothing in a pipe."""
 
     def __enter__(self) -> Callable[[Iterable[Any], str], Iterable[Any]]:
@@ -123,4 +124,4 @@ class _progress:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

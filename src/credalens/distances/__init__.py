@@ -1,19 +1,42 @@
 """Distances between distributions: integral probability metrics."""
 
+from collections.abc import Callable
 from typing import Any
 
 from credalens import _validation
 from credalens.distances.base import Distance
+from credalens.distances.finite import TestFunctions
+from credalens.distances.kolmogorov import Kolmogorov
+from credalens.distances.mmd import MMD
 from credalens.distances.total_variation import TotalVariation
+from credalens.distances.wasserstein import Wasserstein
 
-__all__ = ["Distance", "TotalVariation", "as_distance"]
+__all__ = [
+    "MMD",
+    "Distance",
+    "Kolmogorov",
+    "TestFunctions",
+    "TotalVariation",
+    "Wasserstein",
+    "as_distance",
+]
 
-#: Distances that need no parameters, by the name that functions and the command line take.
-NAMES: dict[str, type[Distance]] = {"tv": TotalVariation}
+#: Distances that need no parameter but the number of classes, by the name that functions and the
+#: command line take.
+NAMES: dict[str, Callable[[Any], Distance]] = {
+    "tv": TotalVariation,
+    "ordinal": Wasserstein.ordinal,
+    "kolmogorov": Kolmogorov,
+}
 
 
-def as_distance(distance: Any) -> Distance:
-    """Return `distance` if it is one, else the one of that name."""
-    if isinstance(distance, Distance):
-        return distance
-    return NAMES[_validation.one_of(distance, "distance", NAMES)]()
+def as_distance(distance: Any, n_classes: int | None = None) -> Distance:
+    """Return `distance` if it is one, else the one of that name, for `n_classes` classes.
+
+    A distance whose parameters were made for another number of classes is refused.
+    """
+    if not isinstance(distance, Distance):
+        return NAMES[_validation.one_of(distance, "distance", NAMES)](n_classes)
+    if n_classes is not None:
+        distance.check_classes(n_classes)
+    return distance

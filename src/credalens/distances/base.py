@@ -8,11 +8,26 @@ from typing import Any, Protocol
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array, to_numpy
+from credalens._arrays import Array, per_instance, to_numpy
+
+#: Numbers that a step over a block of instances may hold at once: 4 MB, which stay in the cache.
+BLOCK_FLOATS = 1 << 19
+
+
+class Corners(Protocol):
+    """A set that is given by finitely many points."""
+
+    @property
+    def members(self) -> Any:
+        """The points, ``(..., M, K)``."""
 
 
 class Questions(Protocol):
     """What a distance needs of a credal set (see `credalens.sets.CredalSet`)."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
 
     def lower(self, f: Any = None) -> Any:
         """Return smallest expectations."""
@@ -20,11 +35,17 @@ class Questions(Protocol):
     def upper(self, f: Any = None) -> Any:
         """Return largest expectations."""
 
+    def risks(self, cost: Array) -> tuple[Array, Array]:
+        """Return the least over y of the largest and of the smallest expected cost."""
+
     def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
         """Return the value and the certified gap of a matrix game."""
 
     def diameter(self, distance: Any) -> Array:
         """Return the largest distance between two members."""
+
+    def to_hull(self) -> Corners:
+        """Return the hull of the corners."""
 
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return largest lower and upper class probabilities, and the L1 diameter."""
@@ -36,44 +57,96 @@ class Questions(Protocol):
 class Distance(ABC):
     """An integral probability metric between distributions over K classes.
 
-    A distance says how far two distributions are apart and what the diameter of a finite set of
-    points is. One that is linear in p when its second argument is a Dirac measure also gives
-    `dirac_costs`; total and aleatoric uncertainty then follow from the questions that every set
-    answers, as risks of deciding for a class.
+    A distance must say how far two distributions are apart (`between`). If it is linear in p when
+    its second argument is a Dirac measure, `dirac_costs` makes total and aleatoric uncertainty
+    risks of deciding for a class, which every set can answer; otherwise it also answers
+    `aleatoric`. The rest has a plain answer here, which a distance that knows a better way
+    overrides.
     """
 
     #: Whether the distance separates distributions, is symmetric and keeps the triangle inequality.
     is_metric: bool = True
+    #: Number of classes that the parameters were made for; ``None`` if any number will do.
+    n_classes: int | None = None
 
     @property
-    @abstractmethod
     def dirac_costs(self) -> Array | None:
         """``(K, K)`` matrix c with ``d(p, delta_y) = E_p[c(., y)]``, ``None`` if there is none."""
+        return None
 
     @abstractmethod
     def between(self, p: Array, q: Array) -> Array:
         """Return the distances of float64 arrays ``(..., K)`` that broadcast."""
 
-    @abstractmethod
+    def to_diracs(self, points: Array) -> Array:
+        """Return ``d(p, delta_y)`` for the rows p of float64 ``(b, M, K)`` and every y."""
+        return self.between(points[..., None, :], np.eye(points.shape[-1]))
+
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
-    @abstractmethod
+        def kernel(block: Array, wide: Array) -> None:
+            rows = block.astype(np.float64, copy=False)
+            wide[:] = 0.0
+            for m in range(1, rows.shape[1]):
+                np.maximum(wide, self.between(rows[:, :m], rows[:, m : m + 1]).max(axis=1), wide)
+
+        (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
+        return wide
+
     def total(self, Q: Questions) -> Array:
         """Return ``min over y of max over p of d(p, delta_y)``."""
+        if self.dirac_costs is not None:
+            return Q.risks(self.dirac_costs)[0]
 
-    @abstractmethod
+        def kernel(block: Array, worst: Array) -> None:
+            # A distance is convex in p, so that its maximum is at a corner.
+            apart = self.to_diracs(block.astype(np.float64, copy=False))
+            apart.max(axis=1).min(axis=1, out=worst)
+
+        points = Q.to_hull().members
+        (worst,) = per_instance(points, kernel, [()], rows=block_rows(points, points.shape[-1]))
+        return worst
+
     def aleatoric(self, Q: Questions) -> tuple[Array, Array, Array]:
-        """Return the ends of ``{min over y of d(p, delta_y) : p in Q}`` and the upper end's gap."""
+        """Return the ends of ``{min over y of d(p, delta_y) : p in Q}`` and their largest error."""
+        return self._linear(Q)[1:]
+
+    def _linear(self, Q: Questions) -> tuple[Array, Array, Array, Array]:
+        """Return total, both aleatoric ends and the error from `dirac_costs`."""
+        costs = self.dirac_costs
+        if costs is None:
+            raise NotImplementedError(f"{type(self).__name__} must define aleatoric()")
+        total, lower = Q.risks(costs)
+        upper, gap = Q.maximin(costs)
+        # True by definition: rounding must not break it.
+        return total, lower, np.clip(upper, lower, total), gap
 
     def epistemic(self, Q: Questions) -> Array:
         """Return half the diameter."""
         return Q.diameter(self) / 2
 
+    def imprecision(self, Q: Questions) -> tuple[Array, Array]:
+        """Return the maximum mean imprecision and how far the value may lie below it."""
+        raise NotImplementedError(f"{type(self).__name__} has no maximum mean imprecision")
+
     def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
-        """Return total, both aleatoric ends, epistemic, and the gap of the upper end."""
-        lower, upper, gap = self.aleatoric(Q)
-        return self.total(Q), lower, upper, self.epistemic(Q), gap
+        """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
+        epistemic = self.epistemic(Q)  # first: a cost that is not a metric is refused at once
+        if self.dirac_costs is not None:
+            total, lower, upper, error = self._linear(Q)
+        else:
+            total, (lower, upper, error) = self.total(Q), self.aleatoric(Q)
+        return total, lower, upper, epistemic, error
+
+    def check_classes(self, n_classes: int, name: str = "distance") -> None:
+        """Refuse to compare distributions over another number of classes."""
+        if self.n_classes not in (None, n_classes):
+            _validation.refuse(
+                name,
+                f"is made for {self.n_classes} classes, the distributions have {n_classes}",
+                f"pass one for {n_classes} classes",
+            )
 
     def __call__(self, p: Any, q: Any) -> Any:
         """Return the distance between `p` and `q`, ``(..., K)`` each, which broadcast."""
@@ -84,6 +157,23 @@ class Distance(ABC):
             _validation.refuse(
                 "q", f"has {second.shape[-1]} classes", f"pass {first.shape[-1]}, as in p"
             )
+        self.check_classes(first.shape[-1])
         dtype = np.result_type(first.dtype, second.dtype)
         result = self.between(first.astype(np.float64), second.astype(np.float64))
         return origin.wrap(np.asarray(result, dtype))
+
+
+def block_rows(points: Array, times: int = 1) -> int:
+    """Return how many instances of ``(..., M, K)`` to take at once, each held `times` over."""
+    return max(1, BLOCK_FLOATS // max(1, points.shape[-1] * points.shape[-2] * times))
+
+
+def square_matrix(x: Any, name: str) -> Array:
+    """Return `x` checked as a finite square matrix of float64, read-only."""
+    array = _validation.finite(x, name).astype(np.float64)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
+        _validation.refuse(
+            name, f"has shape {array.shape}", "pass a square matrix, one row and column a class"
+        )
+    array.flags.writeable = False
+    return array

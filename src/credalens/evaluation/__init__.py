@@ -1,4 +1,4 @@
-"""How good is a score? Votes, orders and accuracy-rejection curves."""
+"""How good a score is: votes, orders and accuracy-rejection curves."""
 
 from credalens.evaluation.rejection import (
     RejectionCurve,

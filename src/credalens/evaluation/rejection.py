@@ -1,4 +1,4 @@
-"""Selective prediction: what is the accuracy of what is kept?"""
+"""Selective prediction: the accuracy of what is kept."""
 
 from __future__ import annotations
 

@@ -127,12 +127,10 @@ def draw_curves(
 
     titles = {"TU": "Total", "AU": "Aleatoric", "EU": "Epistemic"}
     figure = Figure(figsize=(13, 4.4), layout="constrained")
-    axes = figure.subplots(1, 3, sharey=True)
+    axes = figure.subplots(1, 3)
     for ax, (component, title) in zip(axes, titles.items(), strict=True):
         curves = {row.family: row.curve for row in rows if row.component == component}
-        cl.plots.rejection_curves(
-            curves, reference={"oracle": oracle, "random": random}, ax=ax
-        )
+        cl.plots.rejection_curves(curves, reference={"oracle": oracle, "random": random}, ax=ax)
         ax.set_title(f"{title} uncertainty")
     for ax in axes[1:]:
         ax.set_ylabel("")
@@ -143,15 +141,14 @@ def draw_curves(
 def draw_simplex(
     path: Path, seed: int, track: Callable[[Iterable[Any], str], Iterable[Any]]
 ) -> None:
-    """Draw a sure, an ambiguous and a disputed prediction of forests on iris, three classes."""
+    """Draw a sure, an ambiguous and a disputed prediction of forests on wine, three classes."""
     from matplotlib.figure import Figure
-    from sklearn.datasets import load_iris
 
-    members, _ = train("iris", seed, track)
+    members, _ = train("wine", seed, track)
     u = cl.quantify(members)
     disputed = int(np.argmax(u.epistemic))
     ambiguous = int(np.argmax(u.aleatoric.lower - u.epistemic))
-    sure = int(np.argmin(u.total))
+    sure = int(np.argmin(u.total + (u.epistemic == 0)))
     chosen = [sure, ambiguous, disputed]
     labels = [
         f"{word}: TU {u.total[i]:.2f}, AU [{u.aleatoric.lower[i]:.2f}, "
@@ -161,7 +158,7 @@ def draw_simplex(
     figure = Figure(figsize=(6.4, 5.6), layout="constrained")
     ax = figure.add_subplot()
     cl.plots.simplex(
-        members[chosen], class_names=load_iris().target_names, labels=labels, ax=ax
+        members[chosen], class_names=["class 0", "class 1", "class 2"], labels=labels, ax=ax
     )
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=120, format="png")

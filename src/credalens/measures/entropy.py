@@ -123,7 +123,12 @@ def certify(gap: Array, what: str) -> None:
 
 
 def _answer(
-    Q: CredalSet, base: Any, value: Array, error: Array, distribution: Array | None, with_error: bool
+    Q: CredalSet,
+    base: Any,
+    value: Array,
+    error: Array,
+    distribution: Array | None,
+    with_error: bool,
 ) -> Any:
     unit = log_base(base, Q.n_classes)
     answer = [Q.origin.wrap(np.asarray(value / unit, Q.dtype))]

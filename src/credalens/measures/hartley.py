@@ -117,15 +117,13 @@ def hartley_bits(
         _validation.refuse("rtol", f"is {rtol!r}", "pass a positive number")
     if method == "auto":
         # An event costs about a thirtieth of a class in a permutation (see benchmarks).
-        cheap = 2 ** (K - 1) <= 30 * K * (pairs or TYPICAL_PAIRS)
+        cheap = 30 * K * (pairs or TYPICAL_PAIRS) >= 2 ** (K - 1)
         method = "exact" if K <= EXACT_CLASSES and cheap else "sample"
     if method == "exact":
         value = _exact(Q)
         return value, np.zeros_like(value)
     seed = _validation.seed(random_state)
-    value, error = Q.hartley_sample(
-        weights(K)[1], seed, pairs, rtol, NEGLIGIBLE_BITS, MOST_PAIRS
-    )
+    value, error = Q.hartley_sample(weights(K)[1], seed, pairs, rtol, NEGLIGIBLE_BITS, MOST_PAIRS)
     if not pairs:
         _warn_of_cap(value, error, rtol)
     return value, error

@@ -18,7 +18,7 @@ CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 
 def to_plane(p: Array) -> Array:
     """Return the points of the plane that stand for distributions ``(..., 3)``."""
-    return np.asarray(p, np.float64) @ CORNERS
+    return np.asarray(np.asarray(p, np.float64) @ CORNERS)
 
 
 def outline(points: Array) -> Array:
@@ -90,7 +90,7 @@ def simplex(
     for i, one in enumerate(members):
         _set(ax, one, COLOURS[i % len(COLOURS)], labels[i] if labels else None)
     if labels:
-        ax.legend(frameon=False, loc="upper left")
+        ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.03))
     return ax
 
 

@@ -110,6 +110,13 @@ class CredalSet(ABC):
         """
         return self.to_hull().maximin(cost)
 
+    def risks(self, cost: Array) -> tuple[Array, Array]:
+        """Return the least over y of the largest, and of the smallest, ``E_p[cost(., y)]``.
+
+        `cost` is ``(K, K)`` as in `maximin`.
+        """
+        return np.min(self.upper(cost.T), axis=-1), np.min(self.lower(cost.T), axis=-1)
+
     def diameter(self, distance: HasDiameter) -> Array:
         """Return the largest distance between two members of the set."""
         return self.to_hull().diameter(distance)
@@ -131,7 +138,7 @@ class CredalSet(ABC):
         return self.to_hull().min_entropy(distribution=distribution)
 
     def hartley_exact(self, w: Array) -> Array:
-        """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights by size ``(K + 1,)``."""
+        """Return ``log2 K - sum over events B of w(|B|) lower(B)``, w by size ``(K + 1,)``."""
         return self.to_hull().hartley_exact(w)
 
     def hartley_sample(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -18,6 +19,12 @@ from credalens._arrays import (
     to_numpy,
 )
 from credalens.sets.base import CredalSet, HasDiameter, point
+
+
+def _expected(block: Array, cost: Array) -> Array:
+    """Return the expectation of each column of `cost` under each row of ``(b, M, K)``."""
+    flat = block.reshape(-1, block.shape[-1]).astype(np.float64, copy=False)
+    return np.asarray(flat @ cost).reshape(*block.shape[:2], cost.shape[1])
 
 
 class ConvexHull(CredalSet):
@@ -43,6 +50,8 @@ class ConvexHull(CredalSet):
     >>> float(Q.upper_probability([0, 2]))
     0.7
     """
+
+    _members: Array
 
     def __init__(self, members: Any, *, normalize: bool = False, validate: bool = True) -> None:
         origin = to_numpy(members, "members")[1]
@@ -83,7 +92,9 @@ class ConvexHull(CredalSet):
         array, origin = to_numpy(logits, "logits")
         if array.ndim < 2 or 0 in array.shape[-2:]:
             _validation.refuse(
-                "logits", f"has shape {array.shape}", "pass an array of shape (..., members, classes)"
+                "logits",
+                f"has shape {array.shape}",
+                "pass an array (..., members, classes)",
             )
         if not (np.ndim(temperature) == 0 and 0 < float(temperature) < np.inf):
             _validation.refuse("temperature", f"is {temperature!r}", "pass a positive number")
@@ -165,7 +176,7 @@ class ConvexHull(CredalSet):
         if f is None:
             result = ufunc.reduce(self._members, axis=-2)
             return self.origin.wrap(result.astype(self.dtype, copy=False))
-        functions = _validation.test_functions(f, self.n_classes)
+        functions = _validation.expectands(f, self.n_classes)
         many = np.atleast_2d(functions)
 
         def kernel(block: Array, output: Array) -> None:
@@ -189,16 +200,40 @@ class ConvexHull(CredalSet):
         scale = max(top - float(costs.min()), np.finfo(float).tiny)
 
         def kernel(block: Array, value: Array, gap: Array) -> None:
-            flat = block.reshape(-1, self.n_classes).astype(np.float64, copy=False)
             # The solver minimises a positive pay-off: costs are turned round and moved to [1, 2].
-            payoff = (1.0 + (top - flat @ costs) / scale).reshape(block.shape)
+            payoff = _expected(block, costs)
+            np.subtract(top + scale, payoff, out=payoff)
+            payoff /= scale
             np.clip(payoff, 1.0 - 1e-3, None, out=payoff)
             _kernels.solve_games(payoff, value, gap, None, None, num_threads())
             np.subtract(top, (value - 1.0) * scale, out=value)
             gap *= scale
 
-        value, gap = per_instance(self._members, kernel, [(), ()])
+        value, gap = per_instance(self._members, kernel, [(), ()], rows=self._product_rows())
         return value, gap
+
+    def risks(self, cost: Array) -> tuple[Array, Array]:
+        """Return the least over y of the largest, and of the smallest, ``E_p[cost(., y)]``.
+
+        One matrix product over the members of all instances in a block; nothing of the size of
+        the batch is kept.
+        """
+        costs = np.asarray(cost, np.float64)
+
+        def kernel(block: Array, worst: Array, best: Array) -> None:
+            expected = _expected(block, costs)
+            expected.max(axis=1).min(axis=1, out=worst)
+            expected.reshape(len(block), -1).min(axis=1, out=best)
+
+        worst, best = per_instance(self._members, kernel, [(), ()], rows=self._product_rows())
+        return worst, best
+
+    def _product_rows(self) -> int | None:
+        """Return how many instances to multiply at once so that memory stays within its bound."""
+        if self._members.dtype == np.float64:
+            return None
+        # A block in single precision is held twice more, in double: as it is, and multiplied.
+        return max(1, math.prod(self.batch_shape) // 16)
 
     def _tv_maximin(self) -> tuple[Array, Array]:
         def kernel(block: Array, value: Array, gap: Array) -> None:
@@ -234,9 +269,10 @@ class ConvexHull(CredalSet):
         cache.
         """
 
-        def kernel(block: Array, *outputs: Array) -> None:
-            _kernels.tv_profile(block, *outputs, threads=num_threads())
-            low, high, _, value, _ = outputs
+        def kernel(
+            block: Array, low: Array, high: Array, wide: Array, value: Array, gap: Array
+        ) -> None:
+            _kernels.tv_profile(block, low, high, wide, value, gap, num_threads())
             np.clip(value, low, high, out=value)  # as in _tv_maximin
 
         low, high, wide, value, gap = per_instance(self._members, kernel, [()] * 5)
@@ -293,9 +329,7 @@ class ConvexHull(CredalSet):
             )
 
         rows = max(64, (1 << 20) // (self.n_members * self.n_classes))
-        value, error = per_instance(
-            self._members, kernel, [(), ()], rows=rows, dtype=np.float64
-        )
+        value, error = per_instance(self._members, kernel, [(), ()], rows=rows, dtype=np.float64)
         return value, error
 
     def center(self) -> Any:

@@ -1,0 +1,1 @@
+"""Speed, shown as a ratio to something else measured in the same run: ``make bench``."""

@@ -1,0 +1,56 @@
+"""Run the benchmarks: ``python -m benchmarks [NAME ...]``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import platform
+from pathlib import Path
+
+import numpy
+import scipy
+
+from benchmarks.harness import markdown
+from credalens import _kernels
+from credalens._arrays import num_threads
+
+SUITES = {
+    "total_variation": "Total variation",
+    "entropy_hartley": "Entropy and Hartley families",
+}
+RESULTS = Path(__file__).parent / "results"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suites", nargs="*", help=f"any of {', '.join(SUITES)}; default all")
+    names = parser.parse_args().suites or list(SUITES)
+    RESULTS.mkdir(exist_ok=True)
+    missed = 0
+    for name in names:
+        rows = []
+        for row in importlib.import_module(f"benchmarks.{name}").rows():
+            rows.append(row)
+            print(
+                f"{row.what:62s} {row.ours_us:9.3f} against {row.other_us:11.2f} us: "
+                f"{row.ratio:9.2f}x, required {row.required} "
+                f"[{'met' if row.met else 'MISSED'}] {row.agreement}",
+                flush=True,
+            )
+        missed += sum(not row.met for row in rows)
+        facts = {
+            "python": platform.python_version(),
+            "numpy": numpy.__version__,
+            "scipy": scipy.__version__,
+            "instruction_set": _kernels.instruction_set(),
+            "threads": num_threads(),
+        }
+        record = {"facts": facts, "rows": [row.as_dict() for row in rows]}
+        (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+        (RESULTS / f"{name}.md").write_text(markdown(rows, SUITES[name]))
+    return missed
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

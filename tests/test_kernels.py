@@ -1,0 +1,341 @@
+"""The compiled loops on their own: every path, both dtypes, odd shapes, one thread or several.
+
+These tests also run under AddressSanitizer and UBSan, so that an access outside a row is seen.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from credalens import _kernels
+from ensembles import ENSEMBLES, dirichlet, disagreeing
+
+everywhere = pytest.mark.parametrize("P", ENSEMBLES.values(), ids=ENSEMBLES.keys())
+dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+AUTOMATIC, PLAIN, SIGNS, SORTED = range(4)
+
+
+def closed_forms(P, method=AUTOMATIC, threads=2):
+    low, high, wide = np.full((3, len(P)), np.nan)
+    _kernels.closed_forms(P, low, high, wide, method, threads)
+    return low, high, wide
+
+
+def diameter(P, method=AUTOMATIC, threads=2):
+    wide = np.full(len(P), np.nan)
+    _kernels.closed_forms(P, None, None, wide, method, threads)
+    return wide
+
+
+def widest_pair(P):
+    """Largest L1 distance between two rows, one row against all others at a time."""
+    P = P.astype(np.float64)
+    return np.max([np.abs(P - P[:, m : m + 1]).sum(axis=2).max(axis=1)
+                   for m in range(P.shape[1])], axis=0)  # fmt: skip
+
+
+def solve(A, threads=2):
+    n, M, K = A.shape
+    value, gap = np.full((2, n), np.nan)
+    weights, dual = np.full((n, M), np.nan), np.full((n, K), np.nan)
+    _kernels.solve_games(A, value, gap, weights, dual, threads)
+    return value, gap, weights, dual
+
+
+def clustered(n, M, K, seed=0):
+    """Members close together, with a few further out: most pairs need not be looked at."""
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.full(K, 2.0), (n, 1)) + 1e-3 * rng.random((n, M, K))
+    P[:, :3] += 0.1 * rng.random((n, 3, K))
+    return P / P.sum(axis=2, keepdims=True)
+
+
+# ---------------------------------------------------------------- extremes
+
+
+@everywhere
+def test_extremes(P):
+    low, high, _ = closed_forms(P)
+    assert_array_equal(low, P.min(axis=1).max(axis=1))
+    assert_array_equal(high, P.max(axis=(1, 2)))
+
+
+@dtypes
+@pytest.mark.parametrize("M", [1, 2, 3, 4, 5, 6, 7, 8, 9, 13])
+@pytest.mark.parametrize("K", [1, 2, 7, 8, 9, 15, 16, 17, 33])
+def test_extremes_and_pairs_at_every_tail(dtype, M, K):
+    P = dirichlet(3, M, K, 0.5, seed=M * 100 + K).astype(dtype)
+    low, high, wide = closed_forms(P, threads=1)
+    assert_array_equal(low, P.min(axis=1).max(axis=1))
+    assert_array_equal(high, P.max(axis=(1, 2)))
+    assert_allclose(wide, widest_pair(P), rtol=1e-14, atol=1e-15)
+    assert_allclose(diameter(P, PLAIN), wide, rtol=1e-14, atol=1e-15)
+    assert_allclose(diameter(P, SORTED), wide, rtol=1e-14, atol=1e-15)
+    if K <= 9:
+        assert_allclose(diameter(P, SIGNS), wide, rtol=1e-14, atol=2e-15)
+
+
+@dtypes
+@pytest.mark.parametrize("far", range(7))
+def test_no_member_is_forgotten(dtype, far):
+    # One member is elsewhere: wherever it stands, it makes the minimum, the maximum and the width.
+    P = np.tile(dtype([0.25, 0.25, 0.5]), (1, 7, 1))
+    P[0, far] = [0.75, 0.25, 0]
+    low, high, wide = closed_forms(P)
+    assert (low[0], high[0], wide[0]) == (0.25, 0.75, 1.0)
+    for method in (PLAIN, SIGNS, SORTED):
+        assert diameter(P, method)[0] == 1.0
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (0, 6), (1, 4), (2, 3), (3, 6), (5, 6)])
+@pytest.mark.parametrize("method", [AUTOMATIC, PLAIN, SIGNS, SORTED])
+def test_no_pair_is_forgotten(pair, method):
+    P = np.tile([0.25, 0.25, 0.25, 0.25], (1, 7, 1))
+    P[0, pair[0]] = [0.5, 0.5, 0, 0]
+    P[0, pair[1]] = [0, 0, 0.5, 0.5]
+    assert diameter(P, method)[0] == 2.0
+
+
+def test_outputs_that_are_not_wanted():
+    P = ENSEMBLES["disagreeing"]
+    low, high, wide = closed_forms(P)
+    one = np.empty(len(P))
+    for position, expected in enumerate((low, high, wide)):
+        outputs = [None, None, None]
+        outputs[position] = one
+        _kernels.closed_forms(P, *outputs, AUTOMATIC, 2)
+        assert_array_equal(one, expected)
+    _kernels.closed_forms(P, None, None, None, AUTOMATIC, 2)
+
+
+# ---------------------------------------------------------------- the widest pair
+
+
+@everywhere
+@pytest.mark.parametrize("method", [AUTOMATIC, PLAIN, SIGNS, SORTED])
+def test_pair_methods_agree(P, method):
+    if method == SIGNS and P.shape[2] > 12:
+        pytest.skip("2^K sign vectors")
+    assert_allclose(diameter(P, method), widest_pair(P), rtol=1e-13, atol=2e-15)
+
+
+# (1000, 10): 2^9 < 1000 * 10 / 4, where the automatic choice is signs; (60, 3), (20, 2) as well.
+@dtypes
+@pytest.mark.parametrize(("M", "K"), [(1000, 10), (257, 9), (60, 3), (20, 2), (9, 1), (301, 8)])
+def test_signs_where_they_are_chosen(dtype, M, K):
+    for P in (dirichlet(2, M, K, seed=1), clustered(2, M, K)):
+        P = P.astype(dtype)
+        expected = widest_pair(P)
+        for method in (AUTOMATIC, PLAIN, SIGNS, SORTED):
+            assert_allclose(diameter(P, method), expected, rtol=1e-13, atol=2e-15)
+
+
+# 2^(K-1) >= M K / 4 and M >= 200, where the automatic choice is sorted.
+@dtypes
+@pytest.mark.parametrize(("M", "K"), [(200, 12), (201, 30), (333, 25)])
+@pytest.mark.parametrize("kind", ["clustered", "spread", "equal", "two clusters"])
+def test_sorted_where_it_is_chosen(dtype, M, K, kind):
+    if kind == "clustered":
+        P = clustered(2, M, K, seed=2)
+    elif kind == "spread":
+        P = dirichlet(2, M, K, 0.3, seed=3)
+    elif kind == "equal":
+        P = np.repeat(dirichlet(2, 1, K), M, axis=1)
+    else:
+        P = np.concatenate([clustered(2, M // 2, K, 4), clustered(2, M - M // 2, K, 5)], axis=1)
+    P = P.astype(dtype)
+    expected = widest_pair(P)
+    for method in (AUTOMATIC, PLAIN, SORTED):
+        assert_allclose(diameter(P, method), expected, rtol=1e-13, atol=1e-15)
+
+
+def test_signs_do_not_need_rows_that_sum_to_one():
+    P = np.random.default_rng(0).random((3, 200, 5))
+    assert_allclose(diameter(P, SIGNS), widest_pair(P), rtol=1e-14)
+
+
+def test_equal_members_are_exactly_zero_wide():
+    for M, K in ((5, 7), (300, 4), (300, 20)):
+        P = np.repeat(dirichlet(2, 1, K), M, axis=1)
+        for method in (AUTOMATIC, PLAIN, SORTED) + ((SIGNS,) if K < 10 else ()):
+            assert_array_equal(diameter(P, method), 0)
+
+
+# ---------------------------------------------------------------- games
+
+
+def assert_certified(A, value, gap, weights, dual):
+    """The answer proves itself on the data: see kernels/game.hpp."""
+    A = A.astype(np.float64)
+    assert (weights >= 0).all()
+    assert (dual >= 0).all()
+    assert_allclose(weights.sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert_allclose(dual.sum(axis=1), 1, rtol=0, atol=1e-12)
+    attained = np.einsum("nm,nmk->nk", weights, A).max(axis=1)
+    bound = np.einsum("nmk,nk->nm", A, dual).min(axis=1)
+    assert_allclose(value, attained, rtol=0, atol=1e-14 * A.max())
+    assert (gap >= 0).all()
+    assert_allclose(gap, np.maximum(attained - bound, 0), rtol=0, atol=1e-14 * A.max())
+    assert (gap <= 1e-9 * A.max()).all()
+
+
+@everywhere
+def test_games_are_certified_on_the_data(P):
+    value, gap, weights, dual = solve(P)
+    assert_certified(P, value, gap, weights, dual)
+    assert (gap <= 1e-12).all()
+
+
+@dtypes
+@pytest.mark.parametrize(
+    ("M", "K"),
+    [(1, 1), (1, 9), (9, 1), (2, 2), (2, 300), (300, 2), (10, 10), (17, 16), (16, 17),
+     (9, 129), (129, 9), (40, 200), (200, 40), (130, 131)],
+)  # fmt: skip
+def test_games_of_every_shape(dtype, M, K):
+    for P in (disagreeing(3, M, K, seed=M + K), dirichlet(3, M, K, 0.3, seed=M + K)):
+        P = P.astype(dtype)
+        assert_certified(P, *solve(P))
+
+
+@pytest.mark.parametrize(("M", "K"), [(6, 6), (3, 40), (40, 3), (12, 150)])
+def test_games_with_costs_between_one_and_two(M, K):
+    A = 1 + np.random.default_rng(M + K).random((20, M, K))
+    assert_certified(A, *solve(A))
+
+
+def test_games_with_small_integers_are_degenerate_and_still_certified():
+    A = 1 + np.random.default_rng(0).integers(0, 2, (300, 7, 6)).astype(float)
+    value, gap, weights, dual = solve(A)
+    assert_certified(A, value, gap, weights, dual)
+    assert (gap <= 1e-12).all()
+
+
+def test_game_by_hand():
+    # Matching pennies on {0, 1}: value 1/2, both sides mix equally.
+    value, gap, weights, dual = solve(np.eye(2)[None])
+    assert value[0] == pytest.approx(0.5, abs=1e-15)
+    assert_allclose(weights[0], [0.5, 0.5], atol=1e-15)
+    assert_allclose(dual[0], [0.5, 0.5], atol=1e-15)
+    assert gap[0] <= 1e-15
+
+
+def test_pure_saddle_is_exact():
+    A = np.array([[[0.3, 0.1], [0.6, 0.4]]])  # the first row is smaller everywhere
+    value, gap, weights, _ = solve(A)
+    assert value[0] == 0.3
+    assert gap[0] == 0
+    assert_array_equal(weights[0], [1, 0])
+
+
+def test_games_without_weights_are_the_same():
+    P = ENSEMBLES["disagreeing"]
+    expected, expected_gap, _, _ = solve(P)
+    value, gap = np.empty((2, len(P)))
+    _kernels.solve_games(P, value, gap, None, None, 1)
+    assert_array_equal(value, expected)
+    assert_array_equal(gap, expected_gap)
+
+
+# ---------------------------------------------------------------- batches and threads
+
+
+@everywhere
+def test_profile_is_the_other_kernels_together(P):
+    low, high, wide, value, gap = np.full((5, len(P)), np.nan)
+    _kernels.tv_profile(P, low, high, wide, value, gap, 2)
+    for together, alone in zip((low, high, wide), closed_forms(P), strict=True):
+        assert_array_equal(together, alone)
+    expected, expected_gap, _, _ = solve(P)
+    assert_array_equal(value, expected)
+    assert_array_equal(gap, expected_gap)
+
+
+@dtypes
+@pytest.mark.parametrize(("n", "M", "K"), [(3000, 5, 6), (41, 250, 12), (60, 9, 200)])
+def test_results_do_not_depend_on_threads_or_batch(dtype, n, M, K):
+    P = disagreeing(n, M, K, seed=5).astype(dtype)
+    many = [np.empty((5, n)) for _ in range(2)]
+    for outputs, threads in zip(many, (1, 4), strict=True):
+        _kernels.tv_profile(P, *outputs, threads)
+    assert_array_equal(many[0], many[1])
+    for i in (0, 1, n // 2, n - 1):
+        alone = np.empty((5, 1))
+        _kernels.tv_profile(P[i : i + 1], *alone, 1)
+        assert_array_equal(alone[:, 0], many[0][:, i])
+
+
+@dtypes
+def test_empty_batches(dtype):
+    P = np.empty((0, 3, 4), dtype)
+    closed_forms(P)
+    solve(P)
+    _kernels.tv_profile(P, *np.empty((5, 0)), 2)
+    assert _kernels.first_bad_row(np.empty((0, 4), dtype), 1e-6, 2) == -1
+
+
+@dtypes
+def test_inputs_are_only_read(dtype):
+    P = disagreeing(50, 6, 9).astype(dtype)
+    before = P.copy()
+    closed_forms(P)
+    solve(P)
+    assert_array_equal(P, before)
+
+
+# ---------------------------------------------------------------- the door
+
+
+@dtypes
+@pytest.mark.parametrize("K", [1, 2, 7, 8, 9, 16, 21])
+def test_bad_entries_are_seen_at_every_position(dtype, K):
+    rows = np.full((5, K), 1 / K, dtype)
+    assert _kernels.first_bad_row(rows, 1e-6, 1) == -1
+    for y in range(K):
+        for bad in (np.nan, np.inf, -np.inf, -1e-30, 2.0):
+            wrong = rows.copy()
+            wrong[3, y] = bad
+            if bad == -1e-30 and K > 1:
+                wrong[3, y - 1] += dtype(1) - wrong[3].sum()  # only the sign is wrong
+            assert _kernels.first_bad_row(wrong, 1e-6, 1) == 3
+
+
+@dtypes
+def test_first_of_many_bad_rows_whatever_the_threads(dtype):
+    rows = np.full((400_000, 2), 0.5, dtype)
+    for first in (0, 1, 131_071, 131_072, 399_999):
+        wrong = rows.copy()
+        wrong[first:] = 0.4
+        for threads in (1, 2, 4):
+            assert _kernels.first_bad_row(wrong, 1e-6, threads) == first
+
+
+def test_tolerance_is_inclusive_and_two_sided():
+    for off in (2.0**-20, -(2.0**-20)):
+        rows = np.array([[0.5, 0.5 + off]])
+        assert _kernels.first_bad_row(rows, 2.0**-20, 1) == -1
+        assert _kernels.first_bad_row(rows, 2.0**-21, 1) == 0
+
+
+# ---------------------------------------------------------------- what the bindings refuse
+
+
+@pytest.mark.parametrize(
+    "P",
+    [
+        np.full((2, 2, 2), 0.5)[:, :, ::-1],
+        np.asfortranarray(np.full((2, 3, 4), 0.25)),
+        np.full((2, 2, 2), 0.5).astype(">f8"),
+        np.ones((2, 2, 1), np.int64),
+        np.full((2, 2), 0.5),
+    ],
+    ids=["reversed", "fortran", "byte-swapped", "integers", "two axes"],
+)
+def test_awkward_arrays_are_not_converted_in_silence(P):
+    with pytest.raises(TypeError):
+        _kernels.closed_forms(P, None, None, np.empty(2), AUTOMATIC, 1)
+
+
+def test_instruction_set_is_named():
+    assert _kernels.instruction_set() in {"baseline", "x86-64-v3", "x86-64-v4"}

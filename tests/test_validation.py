@@ -1,0 +1,232 @@
+"""The door: what is refused, and in which words."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import credalens as cl
+from credalens import _validation
+from ensembles import dirichlet
+
+HINT = "pass softmax outputs, or use ConvexHull.from_logits"
+
+
+def refused(x, match, **options):
+    with pytest.raises(ValueError, match=match):
+        cl.ConvexHull(x, **options)
+
+
+# ---------------------------------------------------------------- shape and kind
+
+
+@pytest.mark.parametrize(
+    ("x", "match"),
+    [
+        (0.5, r"^members: has 0 axes, shape \(\); pass an array of shape \(\.\.\., members, classes\)$"),
+        ([0.5, 0.5], r"^members: has 1 axes, shape \(2,\); pass an array of shape"),
+        (np.empty((3, 2, 0)), r"^members: has no classes, shape \(3, 2, 0\); pass at least one"),
+        (np.empty((3, 0, 2)), r"^members: has no members, shape \(3, 0, 2\); pass at least one"),
+        ([["a", "b"]], r"^members: is not numeric \(dtype <U1\); pass an array of floats$"),
+        ([[None, 0.5]], r"^members: is not numeric \(dtype object\); pass an array of floats$"),
+        (np.array([[0.5, 0.5]], object), r"^members: is not numeric \(dtype object\)"),
+        (np.array([["2020-01-01"]], "datetime64[D]"), r"^members: is not numeric \(dtype datetime64"),
+        ([[0.5 + 0j, 0.5]], r"^members: is complex \(complex128\); pass real probabilities$"),
+        ([[0.5, 0.5], [1.0]], r"^members: a ragged list .*every row must have the same length$"),
+        ([[[0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]]], r"^members: a ragged list"),
+        (np.ma.masked_array([[0.5, 0.5]], [[True, False]]), r"^members: has masked entries; fill"),
+    ],
+)  # fmt: skip
+def test_not_an_array_of_distributions(x, match):
+    refused(x, match)
+
+
+# ---------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble, ">f4", ">f8"])
+@pytest.mark.parametrize(
+    ("row", "match"),
+    [
+        ([np.nan, 0.5, 0.5], r"^members: entry at index \(3, 1, 0\) \(zero-based\) is NaN; drop or"),
+        ([0.5, np.inf, 0.5], r"^members: entry at index \(3, 1, 1\) .* is infinite; " + HINT),
+        ([0.5, 0.5, -np.inf], r"^members: entry at index \(3, 1, 2\) .* is infinite; " + HINT),
+        ([0.75, 0.5, -0.25], r"^members: entry at index \(3, 1, 2\) .* is negative: -0.25; " + HINT),
+        ([0.5, 0.25, 0.0], r"^members: row \(3, 1\) \(zero-based\) sums to 0.75; " + HINT),
+        ([0.5, 0.25, 0.5], r"^members: row \(3, 1\) \(zero-based\) sums to 1.25; " + HINT),
+        ([0.25, 1.5, 0.0], r"^members: row \(3, 1\) .* sums to 1.75 and its entry 1 is 1.5, above 1"),
+        ([0.0, 0.0, 0.0], r"^members: row \(3, 1\) .* sums to 0; " + HINT),
+        ([2.0, 7.5, 1.0], r"use ConvexHull.from_logits; normalize=True rescales rows$"),
+    ],
+    ids=["nan", "inf", "-inf", "negative", "short", "long", "above 1", "zero", "logits"],
+)  # fmt: skip
+def test_bad_rows_are_named(dtype, row, match):
+    P = np.full((5, 2, 3), [0.25, 0.25, 0.5]).astype(dtype)
+    P[3, 1] = row
+    refused(P, match)
+
+
+def test_the_first_bad_row_is_named_and_its_worst_fault():
+    P = np.full((4, 2, 2), 0.5)
+    P[1, 1] = [0.6, 0.6]
+    P[2, 0] = [np.nan, 0]
+    refused(P, r"row \(1, 1\) \(zero-based\) sums to 1\.2;")
+    P[1, 1] = [-1.0, np.nan]
+    refused(P, r"index \(1, 1, 1\) \(zero-based\) is NaN")
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_place_has_as_many_parts_as_axes(n):
+    P = np.full((2,) * n + (2,), 0.5)
+    P[(1,) * n] = [0.5, 0.75]
+    place = r"row \(" + ", ".join(["1"] * n) + r"\) "
+    refused(P, place)
+    with pytest.raises(ValueError, match=r"^p: it sums to 0.75; "):
+        cl.TotalVariation()([0.5, 0.25], [0.5, 0.5])
+    refused([[0.5, 0.5], [0.5, 0.25]], r"^members: row 1 \(zero-based\) sums to 0.75; ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_bad_row_among_a_million(dtype):
+    P = np.full((250_000, 4, 3), [0.5, 0.25, 0.25], dtype)
+    P[187_654, 2, 1] = 0.26
+    refused(P, r"^members: row \(187654, 2\) \(zero-based\) sums to 1\.01;")
+    P[187_654, 2, 1] = np.nan
+    refused(P, r"^members: entry at index \(187654, 2, 1\) \(zero-based\) is NaN;")
+    P[187_654, 2] = [1.01, -0.01, 0]
+    refused(
+        np.asfortranarray(P), r"^members: entry at index \(187654, 2, 1\) .* is negative: -0.01"
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_rows_may_miss_one_by_the_square_root_of_the_precision(dtype):
+    root = np.sqrt(float(np.finfo(dtype).eps))
+    good = np.array([[0.5, 0.5 + 0.8 * root]]).astype(dtype)
+    cl.ConvexHull(good)
+    refused(np.array([[0.5, 0.5 + 1.3 * root]]).astype(dtype), "row 0 .* sums to 1.0")
+    refused(np.array([[0.5, 0.5 - 1.3 * root]]).astype(dtype), "row 0 .* sums to 0.9")
+
+
+def test_a_row_that_nearly_sums_to_one_is_told_its_sum():
+    # Predictions made in float32 and stored in float64 miss 1 by some 1e-7: "sums to 1" says
+    # nothing.
+    refused([[0.5, 0.5], [0.5, 0.5 + 6e-8]], r"row 1 \(zero-based\) sums to 1\.00000006\d*;")
+    refused([[0.5, 0.5], [0.5, 0.5 - 6e-8]], r"row 1 \(zero-based\) sums to 0\.9999999[34]\d*;")
+
+
+def test_tiny_negative_entries_are_negative():
+    refused([[1.0, -1e-300]], r"entry at index \(0, 1\) .* is negative: -1e-300;")
+    assert cl.total_uncertainty([[1.0, -0.0]]) == 0
+
+
+def test_integers_that_are_distributions_come_in():
+    Q = cl.ConvexHull(np.eye(3, dtype=np.int64))
+    assert Q.dtype == np.float64
+    assert cl.epistemic_uncertainty(Q) == 0.5
+    assert cl.total_uncertainty([[True, False], [True, False]]) == 0
+    assert cl.total_uncertainty(np.eye(2, dtype=np.uint8)) == 1
+
+
+def test_integers_that_are_not_are_called_integers():
+    refused([[1, 0], [3, 4]], r"^members: .*row 1 \(zero-based\) sums to 7")
+    # Counts and percentages are the usual reason, so the message says what came in.
+    refused([[1, 0], [3, 4]], r"integer")
+
+
+# ---------------------------------------------------------------- normalize and validate
+
+
+def test_normalize_rescales_each_row():
+    Q = cl.ConvexHull([[1, 3], [2, 2]], normalize=True)
+    assert_array_equal(Q.members, [[0.25, 0.75], [0.5, 0.5]])
+    counts = np.random.default_rng(0).integers(1, 9, (4, 3, 5))
+    Q = cl.ConvexHull(counts, normalize=True)
+    assert_allclose(Q.members, counts / counts.sum(axis=-1, keepdims=True), rtol=1e-15)
+
+
+def test_normalize_keeps_the_dtype_and_the_input():
+    P = (7 * dirichlet(3, 2, 4)).astype(np.float32)
+    before = P.copy()
+    P.flags.writeable = False
+    Q = cl.ConvexHull(P, normalize=True)
+    assert Q.dtype == np.float32
+    assert_array_equal(P, before)
+    assert_allclose(Q.members.sum(axis=-1), 1, rtol=2e-7)
+
+
+@pytest.mark.parametrize(
+    ("row", "match"),
+    [
+        ([1.0, -1.0], r"^members: entry at index \(1, 1\) .* is negative: -1; "),
+        ([np.nan, 1.0], r"^members: entry at index \(1, 0\) .* is NaN; "),
+        ([1.0, np.inf], r"^members: entry at index \(1, 1\) .* is infinite; "),
+        ([0.0, 0.0], r"^members: row 1 \(zero-based\) sums to 0; a row without any mass"),
+    ],
+)
+def test_normalize_still_refuses(row, match):
+    refused([[0.5, 0.5], row], match, normalize=True)
+
+
+def test_normalize_with_entries_near_the_largest_float():
+    # The sum overflows, the proportions do not.
+    Q = cl.ConvexHull([[1e308, 1e308], [1e308, 3e307]], normalize=True)
+    assert_allclose(Q.members, [[0.5, 0.5], [1 / 1.3, 0.3 / 1.3]], rtol=1e-15)
+
+
+def test_validate_false_skips_the_values_but_not_the_shape():
+    cl.ConvexHull([[0.9, 0.9]], validate=False)
+    refused([0.5, 0.5], "has 1 axes", validate=False)
+    refused([[0.5j, 0.5]], "is complex", validate=False)
+    P = dirichlet(5, 3, 4)
+    assert_array_equal(
+        cl.total_uncertainty(cl.ConvexHull(P, validate=False)), cl.total_uncertainty(P)
+    )
+
+
+# ---------------------------------------------------------------- every function has the same door
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        cl.total_uncertainty,
+        cl.aleatoric_uncertainty,
+        cl.epistemic_uncertainty,
+        cl.quantify,
+        cl.majority_vote,
+        cl.as_credal_set,
+    ],
+)
+def test_every_function_checks_bare_arrays(function):
+    with pytest.raises(ValueError, match=r"^members: row 1 \(zero-based\) sums to 0.9; "):
+        function([[0.5, 0.5], [0.5, 0.4]])
+    with pytest.raises(ValueError, match=r"^members: has 1 axes"):
+        function([0.5, 0.5])
+
+
+def test_points_and_test_functions_have_names_of_their_own():
+    Q = cl.ConvexHull([[0.5, 0.25, 0.25]])
+    with pytest.raises(ValueError, match=r"^p: it sums to 0.75; "):
+        Q.contains([0.25, 0.25, 0.25])
+    with pytest.raises(ValueError, match=r"^p: has 2 classes; pass distributions over 3 classes$"):
+        Q.contains([0.5, 0.5])
+    with pytest.raises(ValueError, match=r"^f: has shape \(2,\); pass one test function \(3,\) or"):
+        Q.lower([1, 2])
+    with pytest.raises(ValueError, match=r"^f: has shape \(1, 1, 3\); pass one test function"):
+        Q.upper([[[1, 2, 3]]])
+    with pytest.raises(
+        ValueError, match=r"^f: is NaN at index 2 \(zero-based\); pass finite numbers$"
+    ):
+        Q.lower([1, 2, np.nan])
+    with pytest.raises(ValueError, match=r"^f: is infinite at index \(1, 0\) \(zero-based\); pass"):
+        Q.lower([[1, 2, 3], [np.inf, 0, 0]])
+    with pytest.raises(ValueError, match=r"^f: is not numeric"):
+        Q.lower(["a", "b", "c"])
+
+
+def test_refuse_has_one_template():
+    with pytest.raises(ValueError, match=r"^x: is odd; make it even$"):
+        _validation.refuse("x", "is odd", "make it even")
+    assert _validation.place([3]) == "3"
+    assert _validation.place(np.array([3, 1])) == "(3, 1)"
