@@ -36,14 +36,17 @@ dist: $(VENV)/.ready
 # The kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer, where gcc has them.
 ASAN := $(shell gcc -print-file-name=libasan.so 2>/dev/null)
 UBSAN := $(shell gcc -print-file-name=libubsan.so 2>/dev/null)
+# The environment's packages are put on the path of the plain interpreter, which does not see the
+# editable install and so takes the sanitized build.
+SITE := "import sysconfig; print(sysconfig.get_path('purelib'))"
 sanitize: $(VENV)/.ready
 ifeq ($(and $(findstring /,$(ASAN)),$(findstring /,$(UBSAN))),)
 	@echo "sanitize: left out, gcc has no libasan and libubsan here"
 else
 	$(MAKE) $(VENV)/.sanitized
 	cd build/sanitized && LD_PRELOAD="$(ASAN) $(UBSAN)" ASAN_OPTIONS=detect_leaks=0 \
-	  PYTHONPATH=$(CURDIR)/build/sanitized:$(CURDIR)/tests PYTHONMALLOC=malloc \
-	  $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
+	  PYTHONPATH="$(CURDIR)/build/sanitized:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \
+	  $(PYTHON) -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
 	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py
 endif
 

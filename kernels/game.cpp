@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <utility>
 
 #include "parallel.hpp"
@@ -15,20 +14,20 @@
 namespace credalens {
 namespace {
 
-constexpr int kLanes = 8;             // tableau columns are padded with zero rows to whole vectors
+constexpr int kLanes = 8;  // tableau columns are padded with zero rows to whole vectors
 constexpr int kGenerateBeyond = 128;  // longer games start from a few rows
-constexpr double kGoal = 1e-13;       // certified gap at which a solve ends
 constexpr int kRefactorings = 5;
-constexpr double kRoundUp = 1.0 + 1e-15;  // a row that gives the ratio passes its own ratio test
+constexpr double kGoal = 1e-13;           // certified gap at which a solve ends
+constexpr double kRoundUp = 1.0 + 1e-15;  // lets the row that gives a ratio pass its own test
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What counts as zero. The first solve is loose, as rounding has piled up in its tableau and a
-// pivot on noise is worse than a gap; the solves after a refactoring may be strict.
+// What counts as zero. The first solve is loose: rounding piles up in its tableau, and a pivot on
+// noise is worse than a gap. The solves after a refactoring are strict.
 struct Tolerance {
-    double harris;   // primal feasibility that the ratio test gives away for a larger pivot
-    double pivot;    // smallest pivot
-    double profit;   // smallest reduced profit worth a pivot
-    double negative; // infeasibility worth a dual pivot
+    double harris;    // feasibility that a ratio test gives away for a larger pivot
+    double pivot;     // smallest pivot
+    double profit;    // smallest reduced profit worth a pivot
+    double negative;  // smallest infeasibility worth a dual pivot
 };
 constexpr Tolerance kLoose{1e-12, 1e-11, 1e-14, 1e-13};
 constexpr Tolerance kStrict{1e-14, 1e-12, 1e-15, 1e-15};
@@ -41,18 +40,20 @@ CREDALENS_INLINE double* column(const GameWorkspace& g, int j) {
 
 CREDALENS_INLINE double* right_hand_side(const GameWorkspace& g) { return column(g, g.columns); }
 
-CREDALENS_INLINE double smallest(const double* values, int count) {
-    double best = values[0];
-#pragma omp simd reduction(min : best)
-    for (int i = 0; i < count; ++i) best = values[i] < best ? values[i] : best;
-    return best;
+CREDALENS_INLINE double* game_column(const GameWorkspace& g, int j) {
+    return g.game + static_cast<std::size_t>(j) * g.pitch;
 }
 
-CREDALENS_INLINE double largest(const double* values, int count) {
-    double best = values[0];
+CREDALENS_INLINE bool is_slack(const GameWorkspace& g, int variable) {
+    return variable >= g.columns;
+}
+
+// The largest value for sign = 1, the smallest for sign = -1.
+CREDALENS_INLINE double extreme(const double* values, int count, double sign) {
+    double best = sign * values[0];
 #pragma omp simd reduction(max : best)
-    for (int i = 0; i < count; ++i) best = values[i] > best ? values[i] : best;
-    return best;
+    for (int i = 0; i < count; ++i) best = sign * values[i] > best ? sign * values[i] : best;
+    return sign * best;
 }
 
 CREDALENS_INLINE int index_of(double value, const double* values) {
@@ -61,32 +62,56 @@ CREDALENS_INLINE int index_of(double value, const double* values) {
     return i;
 }
 
-CREDALENS_INLINE double coefficient(const GameWorkspace& g, int j, int row) {
-    return g.shift + g.sign * g.game[static_cast<std::size_t>(j) * g.pitch + row];
+// Moves the tableau columns apart until `needed` rows fit.
+CREDALENS_INLINE void make_room(GameWorkspace& g, int needed) {
+    if (needed <= g.stride) return;
+    const int wider = std::min(std::max(2 * g.stride, padded(needed)), g.pitch);
+    for (int j = g.columns; j > 0; --j) {
+        const double* source = column(g, j);
+        std::copy_backward(source, source + g.stride,
+                           g.tableau + static_cast<std::size_t>(j) * wider + g.stride);
+    }
+    g.stride = wider;
 }
 
-// Back to the slack basis of the rows in use.
-CREDALENS_INLINE void reset_tableau(GameWorkspace& g) {
-    const int rows = g.rows, end = padded(rows);
-    for (int j = 0; j < g.columns; ++j) {
-        double* CREDALENS_RESTRICT target = column(g, j);
-        const double* CREDALENS_RESTRICT source = g.game + static_cast<std::size_t>(j) * g.pitch;
-        if (g.length <= kGenerateBeyond) {
-            for (int r = 0; r < rows; ++r) target[r] = g.shift + g.sign * source[r];
-        } else {
-            for (int r = 0; r < rows; ++r) target[r] = g.shift + g.sign * source[g.row_index[r]];
+// Adds rows of the game to the tableau, in terms of the present basis.
+CREDALENS_INLINE void append_rows(GameWorkspace& g, const int* added, int count) {
+    const int before = g.rows, after = before + count;
+    make_room(g, after);
+    for (int j = 0; j <= g.columns; ++j) {
+        double* t = column(g, j);
+        std::fill(t + before, t + after, j == g.columns ? 1.0 : 0.0);
+        std::fill(t + after, t + padded(after), 0.0);
+        if (j == g.columns || is_slack(g, g.nonbasic[j])) continue;
+        const double* source = game_column(g, g.nonbasic[j]);
+        for (int k = 0; k < count; ++k) t[before + k] = g.shift + g.sign * source[added[k]];
+    }
+    for (int i = 0; i < before; ++i) {
+        if (is_slack(g, g.basic[i])) continue;
+        const double* source = game_column(g, g.basic[i]);
+        for (int j = 0; j <= g.columns; ++j) {
+            double* t = column(g, j);
+            for (int k = 0; k < count; ++k)
+                t[before + k] -= (g.shift + g.sign * source[added[k]]) * t[i];
         }
-        for (int r = rows; r < end; ++r) target[r] = 0.0;
+    }
+    for (int k = 0; k < count; ++k) {
+        g.basic[before + k] = g.columns + before + k;
+        g.row_index[before + k] = added[k];
+        g.in_use[added[k]] = true;
+    }
+    g.rows = after;
+}
+
+// The tableau of the slack basis on the given rows.
+CREDALENS_INLINE void reset_tableau(GameWorkspace& g, const int* rows, int count) {
+    g.rows = 0;
+    for (int j = 0; j < g.columns; ++j) {
         g.reduced[j] = 1.0;
         g.nonbasic[j] = j;
     }
-    double* b = right_hand_side(g);
-    for (int r = 0; r < rows; ++r) {
-        b[r] = 1.0;
-        g.basic[r] = g.columns + r;
-    }
-    for (int r = rows; r < end; ++r) b[r] = 0.0;
     g.reduced[g.columns] = 0.0;
+    append_rows(g, rows, count);
 }
 
 // Exchanges the variable of tableau row r with that of column c.
@@ -98,39 +123,39 @@ CREDALENS_INLINE void pivot(GameWorkspace& g, int r, int c) {
         double* CREDALENS_RESTRICT other = column(g, j);
         if (j == c || other[r] == 0.0) continue;
         const double factor = other[r] / pivot_value;
+        // Nested, so that the compiler knows there is no remainder.
         for (int i = 0; i < end; i += kLanes)
             for (int l = 0; l < kLanes; ++l) other[i + l] -= factor * entering[i + l];
         other[r] = factor;
         g.reduced[j] -= factor * g.reduced[c];
     }
-    const double factor = -1.0 / pivot_value;
-    for (int i = 0; i < end; ++i) entering[i] *= factor;
-    entering[r] = -factor;
-    g.reduced[c] *= factor;
+    const double inverse = 1.0 / pivot_value;
+    for (int i = 0; i < end; ++i) entering[i] *= -inverse;
+    entering[r] = inverse;
+    g.reduced[c] *= -inverse;
     std::swap(g.basic[r], g.nonbasic[c]);
 }
 
-// Harris: among the rows that block within the tolerance, the one with the largest pivot; -1 if no
-// row blocks.
+// Harris: of the rows that block within the tolerance, that of the largest pivot; -1 if none does.
 CREDALENS_INLINE int leaving_row(const GameWorkspace& g, int c, const Tolerance& tol) {
     const int end = padded(g.rows);
     const double* t = column(g, c);
     const double* b = right_hand_side(g);
-    const double smallest_pivot = tol.pivot, slack = tol.harris;
+    const double least = tol.pivot, slack = tol.harris;
     double step = kInfinity;
 #pragma omp simd reduction(min : step)
     for (int i = 0; i < end; ++i) {
         const double room = (b[i] > 0.0 ? kRoundUp * b[i] : 0.0) + slack;
-        const double ratio = room / (t[i] > smallest_pivot ? t[i] : 1e-300);
+        const double ratio = room / (t[i] > least ? t[i] : 1e-300);
         step = ratio < step ? ratio : step;
     }
-    double largest = smallest_pivot;
+    double largest = least;
 #pragma omp simd reduction(max : largest)
     for (int i = 0; i < end; ++i) {
         const double candidate = b[i] <= step * t[i] ? t[i] : 0.0;
         largest = candidate > largest ? candidate : largest;
     }
-    if (largest == smallest_pivot) return -1;
+    if (largest == least) return -1;
     int r = 0;
     while (t[r] != largest || b[r] > step * t[r]) ++r;
     return r;
@@ -145,16 +170,14 @@ CREDALENS_INLINE int leaving_row_bland(const GameWorkspace& g, int c, const Tole
     for (int i = 0; i < g.rows; ++i) {
         if (t[i] <= tol.pivot) continue;
         const double step = std::max(b[i], 0.0) / t[i];
-        if (step < least || (step == least && g.basic[i] < g.basic[best])) {
-            least = step;
-            best = i;
-        }
+        if (step > least || (step == least && g.basic[i] > g.basic[best])) continue;
+        least = step;
+        best = i;
     }
     return best;
 }
 
-// Dantzig: the column of largest profit. Bland: the variable of least index that has one. -1 if
-// there is none.
+// Dantzig: the column of largest profit. Bland: that of the least variable. -1 if none has any.
 CREDALENS_INLINE int entering_column(const GameWorkspace& g, bool bland, const Tolerance& tol) {
     int best = -1;
     for (int j = 0; j < g.columns; ++j) {
@@ -165,7 +188,7 @@ CREDALENS_INLINE int entering_column(const GameWorkspace& g, bool bland, const T
     return best;
 }
 
-// Primal pivots, from column `first` on if it is one, until no column has a profit.
+// Primal pivots, on column `first` to begin with unless it is -1, until no column has a profit.
 CREDALENS_INLINE void primal_simplex(GameWorkspace& g, int first, const Tolerance& tol) {
     const int patience = g.columns + g.rows;
     int degenerate = 0;
@@ -183,75 +206,77 @@ CREDALENS_INLINE void primal_simplex(GameWorkspace& g, int first, const Toleranc
     }
 }
 
+// The column for a dual pivot in row r, chosen as Harris does; -1 if there is none.
+CREDALENS_INLINE int dual_entering_column(const GameWorkspace& g, int r, const Tolerance& tol) {
+    double step = kInfinity;
+    for (int j = 0; j < g.columns; ++j) {
+        const double t = -column(g, j)[r];
+        const double room = kRoundUp * std::max(-g.reduced[j], 0.0) + kStrict.harris;
+        if (t > tol.pivot) step = std::min(step, room / t);
+    }
+    int best = -1;
+    double largest = tol.pivot;
+    for (int j = 0; j < g.columns; ++j) {
+        const double t = -column(g, j)[r];
+        if (t <= largest || -g.reduced[j] > step * t) continue;
+        largest = t;
+        best = j;
+    }
+    return best;
+}
+
 // Dual pivots until the right-hand side is feasible; false if that took too long.
 CREDALENS_INLINE bool dual_simplex(GameWorkspace& g, const Tolerance& tol) {
     double* b = right_hand_side(g);
     for (int step = 0; step < 2 * (g.columns + g.rows) + 20; ++step) {
-        const double lowest = smallest(b, g.rows);
+        const double lowest = extreme(b, g.rows, -1.0);
         if (!(lowest < -tol.negative)) return true;
         const int r = index_of(lowest, b);
-        double ratio = kInfinity;
-        for (int j = 0; j < g.columns; ++j) {
-            const double t = -column(g, j)[r];
-            const double room = kRoundUp * std::max(-g.reduced[j], 0.0) + kStrict.harris;
-            if (t > tol.pivot) ratio = std::min(ratio, room / t);
-        }
-        int c = -1;
-        double largest = tol.pivot;
-        for (int j = 0; j < g.columns; ++j) {
-            const double t = -column(g, j)[r];
-            if (t > largest && -g.reduced[j] <= ratio * t) {
-                largest = t;
-                c = j;
-            }
-        }
-        if (c < 0) {  // the program is feasible, so this infeasibility is noise
+        const int c = dual_entering_column(g, r, tol);
+        if (c >= 0) {
+            pivot(g, r, c);
+        } else {  // the program is feasible, so this infeasibility is noise
             b[r] = 0.0;
-            continue;
         }
-        pivot(g, r, c);
     }
     return false;
 }
 
 CREDALENS_INLINE void optimise(GameWorkspace& g, int first, const Tolerance& tol) {
     for (int round = 0; round < 4; ++round) {
-        primal_simplex(g, first, tol);
-        first = -1;
-        if (smallest(right_hand_side(g), g.rows) >= -tol.negative) return;
-        if (!dual_simplex(g, tol)) reset_tableau(g);
+        primal_simplex(g, round == 0 ? first : -1, tol);
+        if (!(extreme(right_hand_side(g), g.rows, -1.0) < -tol.negative)) return;
+        if (!dual_simplex(g, tol)) reset_tableau(g, g.row_index.data(), g.rows);
     }
 }
 
 // Rebuilds the tableau of the present basis from the data: Gauss-Jordan with complete pivoting on
 // the block of the basic x and the tight rows. A singular rest is left out of the basis.
 CREDALENS_INLINE void refactor(GameWorkspace& g) {
-    int size = 0;
-    int* wanted_columns = g.candidates;
+    int size = 0, tight = 0;
+    int* block_columns = g.list.data();
+    int* block_rows = block_columns + g.length;
     for (int r = 0; r < g.rows; ++r)
-        if (g.basic[r] < g.columns) wanted_columns[size++] = g.basic[r];
-    int* wanted_rows = wanted_columns + size;
-    int tight = 0;
+        if (!is_slack(g, g.basic[r])) block_columns[size++] = g.basic[r];
     for (int j = 0; j < g.columns; ++j)
-        if (g.nonbasic[j] >= g.columns) wanted_rows[tight++] = g.nonbasic[j] - g.columns;
-    reset_tableau(g);
+        if (is_slack(g, g.nonbasic[j])) block_rows[tight++] = g.nonbasic[j] - g.columns;
+    reset_tableau(g, g.row_index.data(), g.rows);
     for (; size > 0; --size) {
         double largest = 1e-13;
         int best_column = -1, best_row = -1;
         for (int k = 0; k < size; ++k) {
             for (int i = 0; i < size; ++i) {
-                const double entry = std::abs(column(g, wanted_columns[k])[wanted_rows[i]]);
-                if (entry > largest) {
-                    largest = entry;
-                    best_column = k;
-                    best_row = i;
-                }
+                const double entry = std::abs(column(g, block_columns[k])[block_rows[i]]);
+                if (entry <= largest) continue;
+                largest = entry;
+                best_column = k;
+                best_row = i;
             }
         }
         if (best_column < 0) return;
-        pivot(g, wanted_rows[best_row], wanted_columns[best_column]);
-        wanted_columns[best_column] = wanted_columns[size - 1];
-        wanted_rows[best_row] = wanted_rows[size - 1];
+        pivot(g, block_rows[best_row], block_columns[best_column]);
+        block_columns[best_column] = block_columns[size - 1];
+        block_rows[best_row] = block_rows[size - 1];
     }
 }
 
@@ -259,18 +284,14 @@ CREDALENS_INLINE void refactor(GameWorkspace& g) {
 CREDALENS_INLINE bool read_basis(GameWorkspace& g) {
     double x_sum = 0.0, u_sum = 0.0;
     const double* b = right_hand_side(g);
-    std::fill(g.x, g.x + g.columns, 0.0);
+    std::fill(g.x.begin(), g.x.end(), 0.0);
     for (int r = 0; r < g.rows; ++r)
-        if (g.basic[r] < g.columns && b[r] > 0.0) x_sum += g.x[g.basic[r]] = b[r];
-    for (int j = 0; j < g.columns; ++j) {
-        const bool tight = g.nonbasic[j] >= g.columns && g.reduced[j] < 0.0;
-        u_sum += g.u[j] = tight ? -g.reduced[j] : 0.0;
-    }
+        if (!is_slack(g, g.basic[r]) && b[r] > 0.0) x_sum += g.x[g.basic[r]] = b[r];
+    for (int j = 0; j < g.columns; ++j)
+        u_sum += g.u[j] = is_slack(g, g.nonbasic[j]) ? std::max(-g.reduced[j], 0.0) : 0.0;
     if (!(x_sum > 0.0 && x_sum < kInfinity && u_sum > 0.0 && u_sum < kInfinity)) return false;
-    for (int j = 0; j < g.columns; ++j) {
-        g.x[j] /= x_sum;
-        g.u[j] /= u_sum;
-    }
+    for (double& entry : g.x) entry /= x_sum;
+    for (double& entry : g.u) entry /= u_sum;
     return true;
 }
 
@@ -278,133 +299,107 @@ CREDALENS_INLINE int game_row(const GameWorkspace& g, int tableau_column) {
     return g.row_index[g.nonbasic[tableau_column] - g.columns];
 }
 
-// Best entry for the player of the long side of the combination of the columns by x.
-CREDALENS_INLINE double long_side_bound(GameWorkspace& g) {
+// What x secures, evaluated on all rows of the game itself.
+CREDALENS_INLINE double bound_of_x(GameWorkspace& g) {
+    double* CREDALENS_RESTRICT image = g.image.data();
     const int pitch = g.pitch;
-    double* CREDALENS_RESTRICT image = g.image;
     std::fill(image, image + pitch, 0.0);
     for (int j = 0; j < g.columns; ++j) {
         const double weight = g.x[j];
         if (weight == 0.0) continue;
-        const double* CREDALENS_RESTRICT source = g.game + static_cast<std::size_t>(j) * pitch;
+        const double* CREDALENS_RESTRICT source = game_column(g, j);
         for (int i = 0; i < pitch; ++i) image[i] += weight * source[i];
     }
-    return g.swapped ? smallest(image, g.length) : largest(image, g.length);
+    return extreme(image, g.length, g.sign);
 }
 
-// Best entry for the player of the short side of the combination of the rows by u.
-CREDALENS_INLINE double short_side_bound(const GameWorkspace& g) {
+// What u secures, evaluated on all columns of the game itself.
+CREDALENS_INLINE double bound_of_u(const GameWorkspace& g) {
     double best = kInfinity;
     for (int j = 0; j < g.columns; ++j) {
-        const double* source = g.game + static_cast<std::size_t>(j) * g.pitch;
         double sum = 0.0;
         for (int k = 0; k < g.columns; ++k)
-            if (g.u[k] > 0.0) sum += g.u[k] * source[game_row(g, k)];
+            if (g.u[k] > 0.0) sum += g.u[k] * game_column(g, j)[game_row(g, k)];
         best = std::min(best, g.sign * sum);
     }
     return g.sign * best;
 }
 
-// Evaluates x and u on the game itself and keeps whichever improves a bound. Returns the bound of
-// the short side, which no row in use can exceed at the optimum of these rows.
-CREDALENS_INLINE double certify(GameWorkspace& g) {
-    const double by_x = long_side_bound(g), by_u = short_side_bound(g);
-    const bool x_better = g.swapped ? by_x > g.lower : by_x < g.upper;
-    const bool u_better = g.swapped ? by_u < g.upper : by_u > g.lower;
-    if (x_better) {
-        (g.swapped ? g.lower : g.upper) = by_x;
-        std::copy(g.x, g.x + g.columns, g.swapped ? g.best_dual : g.best_weights);
+// Keeps whichever of x and u improves its bound on the value.
+CREDALENS_INLINE void keep_bounds(GameWorkspace& g, double by_x, double by_u) {
+    double& best_by_x = g.swapped ? g.lower : g.upper;
+    double& best_by_u = g.swapped ? g.upper : g.lower;
+    if (g.sign * (best_by_x - by_x) > 0.0) {
+        best_by_x = by_x;
+        std::copy(g.x.begin(), g.x.end(), (g.swapped ? g.dual : g.weights).begin());
     }
-    if (u_better) {
-        (g.swapped ? g.upper : g.lower) = by_u;
-        double* target = g.swapped ? g.best_weights : g.best_dual;
-        std::fill(target, target + g.length, 0.0);
+    if (g.sign * (by_u - best_by_u) > 0.0) {
+        best_by_u = by_u;
+        std::vector<double>& target = g.swapped ? g.weights : g.dual;
+        std::fill(target.begin(), target.end(), 0.0);
         for (int j = 0; j < g.columns; ++j)
             if (g.u[j] > 0.0) target[game_row(g, j)] = g.u[j];
     }
-    return by_u;
-}
-
-// Moves the tableau columns apart until `count` more rows fit.
-CREDALENS_INLINE void make_room(GameWorkspace& g, int count) {
-    const int needed = padded(g.rows + count);
-    if (needed <= g.stride) return;
-    const int wider = std::min(std::max(2 * g.stride, needed), g.pitch);
-    for (int j = g.columns; j > 0; --j) {
-        const double* source = column(g, j);
-        std::copy_backward(source, source + g.stride,
-                           g.tableau + static_cast<std::size_t>(j) * wider + g.stride);
-    }
-    g.stride = wider;
-}
-
-// Adds rows of the game to the tableau, in terms of the present basis.
-CREDALENS_INLINE void append_rows(GameWorkspace& g, const int* added, int count) {
-    make_room(g, count);
-    const int before = g.rows, after = before + count;
-    for (int j = 0; j <= g.columns; ++j) {
-        double* t = column(g, j);
-        std::fill(t + before, t + padded(after), j == g.columns ? 1.0 : 0.0);
-        std::fill(t + after, t + padded(after), 0.0);
-        if (j == g.columns || g.nonbasic[j] >= g.columns) continue;
-        for (int k = 0; k < count; ++k) t[before + k] = coefficient(g, g.nonbasic[j], added[k]);
-    }
-    for (int i = 0; i < before; ++i) {
-        if (g.basic[i] >= g.columns) continue;
-        for (int k = 0; k < count; ++k) {
-            const double factor = coefficient(g, g.basic[i], added[k]);
-            for (int j = 0; j <= g.columns; ++j) column(g, j)[before + k] -= factor * column(g, j)[i];
-        }
-    }
-    for (int k = 0; k < count; ++k) {
-        g.basic[before + k] = g.columns + before + k;
-        g.row_index[before + k] = added[k];
-        g.in_use[added[k]] = true;
-    }
-    g.rows = after;
 }
 
 // Adds the rows that x violates most, if there are any.
-CREDALENS_INLINE bool generate_rows(GameWorkspace& g, double bound) {
+CREDALENS_INLINE bool generate_rows(GameWorkspace& g, double by_x, double by_u) {
     if (g.rows == g.length) return false;
     // Rows far less violated than the worst one rarely end up tight.
-    const double worst = g.swapped ? smallest(g.image, g.length) : largest(g.image, g.length);
-    const double level = std::abs(worst - bound) > kGoal ? 0.5 * (worst + bound) : bound;
+    const double level = std::abs(by_x - by_u) > kGoal ? 0.5 * (by_x + by_u) : by_u;
+    const double* image = g.image.data();
+    const double sign = g.sign;
+    int* list = g.list.data();
     int count = 0;
     for (int i = 0; i < g.length; ++i)
-        if (g.sign * (g.image[i] - level) > 0.0 && !g.in_use[i]) g.candidates[count++] = i;
+        if (sign * (image[i] - level) > 0.0 && !g.in_use[i]) list[count++] = i;
+    if (count == 0) return false;
     const int batch = std::max(8, g.rows / 4);  // a share of the rows, so that rounds stay few
     if (count > batch) {
-        std::nth_element(g.candidates, g.candidates + batch, g.candidates + count,
-                         [&g](int a, int b) {
-                             const double gain = g.sign * (g.image[a] - g.image[b]);
-                             return gain > 0.0 || (gain == 0.0 && a < b);
-                         });
-        count = batch;
+        std::nth_element(list, list + batch, list + count, [image, sign](int a, int b) {
+            return image[a] != image[b] ? sign * (image[a] - image[b]) > 0.0 : a < b;
+        });
     }
-    if (count > 0) append_rows(g, g.candidates, count);
-    return count > 0;
+    append_rows(g, list, std::min(count, batch));
+    return true;
 }
 
-// Rows to start from: all, or each column's best row.
-CREDALENS_INLINE void choose_rows(GameWorkspace& g) {
+// Starts from all rows, or from the best one for each column.
+CREDALENS_INLINE void build_tableau(GameWorkspace& g) {
+    int count = 0;
+    int* list = g.list.data();
+    std::fill(g.in_use.begin(), g.in_use.end(), false);
     if (g.length <= kGenerateBeyond) {
-        g.rows = g.length;
-        g.stride = g.pitch;
-        for (int i = 0; i < g.length; ++i) g.row_index[i] = i;
-        return;
+        while (count < g.length) list[count] = count, ++count;
+    } else {
+        for (int j = 0; j < g.columns; ++j) {
+            const double* source = game_column(g, j);
+            const int best = index_of(extreme(source, g.length, g.sign), source);
+            if (!std::exchange(g.in_use[best], true)) list[count++] = best;
+        }
     }
-    g.rows = 0;
-    std::fill(g.in_use, g.in_use + g.length, false);
-    for (int j = 0; j < g.columns; ++j) {
-        const double* source = g.game + static_cast<std::size_t>(j) * g.pitch;
-        const int best = index_of(
-            g.swapped ? smallest(source, g.length) : largest(source, g.length), source);
-        if (g.in_use[best]) continue;
-        g.in_use[best] = true;
-        g.row_index[g.rows++] = best;
+    g.stride = std::min(std::max(64, padded(2 * count)), g.pitch);
+    reset_tableau(g, list, count);
+}
+
+// The linear program of the loaded game, from the best pure strategy of the short side.
+CREDALENS_INLINE void solve_program(GameWorkspace& g, int first) {
+    build_tableau(g);
+    optimise(g, first, kLoose);
+    for (int refactorings = 0;;) {
+        if (read_basis(g)) {
+            const double by_x = bound_of_x(g), by_u = bound_of_u(g);
+            keep_bounds(g, by_x, by_u);
+            if (g.upper - g.lower <= kGoal) return;
+            if (generate_rows(g, by_x, by_u)) {
+                optimise(g, -1, refactorings > 0 ? kStrict : kLoose);
+                continue;
+            }
+        }
+        if (refactorings++ == kRefactorings) return;
+        refactor(g);
+        optimise(g, -1, kStrict);
     }
-    g.stride = std::min(std::max(64, padded(2 * g.rows)), g.pitch);
 }
 
 // Copies the game in float64, the long side contiguous.
@@ -413,27 +408,25 @@ CREDALENS_INLINE void load_game(const T* CREDALENS_RESTRICT A, GameWorkspace& g)
     const int columns = g.columns, length = g.length;
     double largest = 0.0;
     for (int j = 0; j < columns; ++j) {
-        double* CREDALENS_RESTRICT target = g.game + static_cast<std::size_t>(j) * g.pitch;
+        double* CREDALENS_RESTRICT target = game_column(g, j);
         if (g.swapped) {
-            for (int i = 0; i < length; ++i) {
-                target[i] = A[static_cast<std::size_t>(i) * columns + j];
-                largest = target[i] > largest ? target[i] : largest;
-            }
+            const T* CREDALENS_RESTRICT source = A + j;
+            for (int i = 0; i < length; ++i, source += columns) target[i] = *source;
+            largest = std::max(largest, extreme(target, length, 1.0));
         } else {
             const T* CREDALENS_RESTRICT source = A + static_cast<std::size_t>(j) * length;
             for (int i = 0; i < length; ++i) target[i] = source[i];
         }
     }
-    // Without a saddle the value is below the largest entry, so the swapped game has a positive one.
-    g.shift = g.swapped ? largest : 0.0;
+    // A swapped game is turned into largest - A^T, of positive value as there is no saddle.
+    g.shift = largest;
     g.sign = g.swapped ? -1.0 : 1.0;
 }
 
-// The best pure strategies and their bounds, which are equal at a pure saddle. Returns the one
-// of the short side.
+// The best pure strategies and their bounds; returns the one of the short side.
 template <class T>
 CREDALENS_INLINE int pure_bounds(const T* CREDALENS_RESTRICT A, int M, int K, GameWorkspace& g) {
-    double* CREDALENS_RESTRICT column_min = g.column_min;
+    double* CREDALENS_RESTRICT column_min = g.column_min.data();
     std::fill(column_min, column_min + K, kInfinity);
     int member = 0;
     g.upper = kInfinity;
@@ -446,44 +439,21 @@ CREDALENS_INLINE int pure_bounds(const T* CREDALENS_RESTRICT A, int M, int K, Ga
             column_min[y] = entry < column_min[y] ? entry : column_min[y];
             row_max = entry > row_max ? entry : row_max;
         }
-        if (row_max < g.upper) {
-            g.upper = row_max;
-            member = m;
-        }
+        if (row_max < g.upper) member = m;
+        g.upper = std::min(g.upper, row_max);
     }
-    g.lower = largest(column_min, K);
+    g.lower = extreme(column_min, K, 1.0);
     const int label = index_of(g.lower, column_min);
-    std::fill(g.best_weights, g.best_weights + M, 0.0);
-    std::fill(g.best_dual, g.best_dual + K, 0.0);
-    g.best_weights[member] = g.best_dual[label] = 1.0;
+    std::fill(g.weights.begin(), g.weights.end(), 0.0);
+    std::fill(g.dual.begin(), g.dual.end(), 0.0);
+    g.weights[member] = g.dual[label] = 1.0;
     return g.swapped ? label : member;
-}
-
-// The linear program of the loaded game, from the best pure strategy of the short side.
-CREDALENS_INLINE void solve_program(GameWorkspace& g, int first) {
-    choose_rows(g);
-    reset_tableau(g);
-    optimise(g, first, kLoose);
-    for (int refactorings = 0;;) {
-        const Tolerance& tol = refactorings ? kStrict : kLoose;
-        if (read_basis(g)) {
-            const double bound = certify(g);
-            if (g.upper - g.lower <= kGoal) return;
-            if (generate_rows(g, bound)) {
-                optimise(g, -1, tol);
-                continue;
-            }
-        }
-        if (refactorings++ == kRefactorings) return;
-        refactor(g);
-        optimise(g, -1, kStrict);
-    }
 }
 
 template <class T>
 CREDALENS_INLINE void solve_game(const T* A, int M, int K, GameWorkspace& g) {
     const int first = pure_bounds(A, M, K, g);
-    if (g.upper - g.lower <= kGoal) return;
+    if (g.upper - g.lower <= kGoal) return;  // a pure saddle, M = 1 and K = 1 among them
     load_game(A, g);
     solve_program(g, first);
 }
@@ -500,33 +470,15 @@ CREDALENS_CLONES void solve_one_game(const double* A, int M, int K, GameWorkspac
 }
 
 GameWorkspace::GameWorkspace(int M, int K)
-    : swapped(M > K),
-      columns(std::min(M, K)),
-      length(std::max(M, K)),
-      pitch(padded(std::max(M, K))) {
-    const std::size_t width = pitch, short_width = padded(columns + 1);
-    reals_.resize(width * (2 * columns + 2) + 3 * short_width + 3 * width + kLanes);
-    integers_.resize(4 * width + 2 * short_width);
-    flags_ = std::make_unique<bool[]>(length);
-    // Whole cache lines: every array below takes a multiple of eight numbers.
-    const auto address = reinterpret_cast<std::uintptr_t>(reals_.data());
-    double* real = reals_.data() + (64 - address % 64) % 64 / sizeof(double);
-    const auto take = [&real](std::size_t count) { return std::exchange(real, real + count); };
-    game = take(width * columns);
-    tableau = take(width * (columns + 1));
-    image = take(width);
-    reduced = take(short_width);
-    x = take(short_width);
-    u = take(short_width);
-    column_min = take(width);
-    best_weights = take(width);
-    best_dual = take(width);
-    int* integer = integers_.data();
-    row_index = std::exchange(integer, integer + width);
-    basic = std::exchange(integer, integer + width);
-    nonbasic = std::exchange(integer, integer + short_width);
-    candidates = integer;  // 2 * columns of them for the refactoring
-    in_use = flags_.get();
+    : swapped(M > K), columns(std::min(M, K)), length(std::max(M, K)), pitch(padded(length)),
+      shift(0.0), sign(1.0), image(pitch), reduced(columns + 1), stride(pitch), rows(0),
+      row_index(length), nonbasic(columns), basic(length), list(2 * length), in_use(length),
+      x(columns), u(columns), column_min(K), upper(0.0), lower(0.0), weights(M), dual(K),
+      storage_(static_cast<std::size_t>(pitch) * (2 * columns + 1) + kLanes) {
+    // The two large arrays start on a cache line.
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(storage_.data()) % 64;
+    game = storage_.data() + (64 - offset) % 64 / sizeof(double);
+    tableau = game + static_cast<std::size_t>(pitch) * columns;
 }
 
 template <class T>
@@ -538,8 +490,8 @@ void solve_games_range(const T* A, std::size_t begin, std::size_t end, int M, in
         solve_one_game(A + i * size, M, K, workspace);
         value[i] = workspace.upper;
         gap[i] = std::max(workspace.upper - workspace.lower, 0.0);
-        if (weights) std::copy_n(workspace.best_weights, M, weights + i * M);
-        if (dual) std::copy_n(workspace.best_dual, K, dual + i * K);
+        if (weights) std::copy_n(workspace.weights.data(), M, weights + i * M);
+        if (dual) std::copy_n(workspace.dual.data(), K, dual + i * K);
     }
 }
 

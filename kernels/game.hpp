@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 namespace credalens {
@@ -24,37 +23,35 @@ struct GameWorkspace {
     GameWorkspace(const GameWorkspace&) = delete;
     GameWorkspace& operator=(const GameWorkspace&) = delete;
 
-    bool swapped;  // M > K: columns are classes, rows are members
-    int columns;   // min(M, K)
-    int length;    // max(M, K)
-    int pitch;     // length, padded to whole vectors
+    const bool swapped;  // M > K: columns are classes, rows are members
+    const int columns;   // min(M, K)
+    const int length;    // max(M, K)
+    const int pitch;     // length, padded to whole vectors
 
-    double* game;     // (columns, pitch): A, or its transpose if swapped, in float64
-    double* image;    // (pitch): combination of the columns of the game by x
-    double shift;     // the program has the coefficients shift + sign * game: 0 + A as it is,
-    double sign;      // or max A - A^T if swapped
+    double* game;               // (columns, pitch): A, or its transpose if swapped, in float64
+    double shift, sign;         // the program's coefficients are shift + sign * game
+    std::vector<double> image;  // (pitch): the columns of the game combined by x
 
-    double* tableau;  // (columns + 1, stride): nonbasic columns, then the right-hand side
-    double* reduced;  // (columns + 1): reduced profit of each nonbasic column
-    int stride;       // grows with the number of rows in use, up to pitch
-    int rows;         // rows in use: all of them, or those generated so far
-    int* row_index;   // (length): tableau row -> row of the game
-    int* nonbasic;    // (columns): variable of each tableau column; x_j is j,
-    int* basic;       // (length): variable of each tableau row; the slack of row r, columns + r
-    int* candidates;  // (length): rows that may be generated; also scratch of the refactoring
-    bool* in_use;     // (length): whether a row of the game is in the tableau
+    double* tableau;              // (columns + 1, stride): nonbasic columns, right-hand side
+    std::vector<double> reduced;  // (columns + 1): profit of each nonbasic column
+    int stride;                   // grows with the number of rows in use, up to pitch
+    int rows;                     // rows in use: all of them, or those generated so far
+    std::vector<int> row_index;   // (length): tableau row -> row of the game
+    std::vector<int> nonbasic;    // (columns): variable of each tableau column; x_j is j
+    std::vector<int> basic;       // (length): variable of each tableau row; slack r is columns + r
+    std::vector<int> list;        // (2 length): indices to work on
+    std::vector<char> in_use;     // (length): whether a row of the game is in the tableau
 
-    double* x;           // (columns): primal distribution of the last basis
-    double* u;           // (columns): dual distribution of the last basis, by tableau column
-    double* column_min;  // (K): scratch of the saddle test
-    double upper, lower;   // best certified bounds so far, attained by
-    double* best_weights;  // (M) and
-    double* best_dual;     // (K)
+    std::vector<double> x;           // (columns): primal distribution of the last basis
+    std::vector<double> u;           // (columns): dual one, on the row of each tableau column
+    std::vector<double> column_min;  // (K): scratch of the saddle test
+
+    double upper, lower;          // best certified bounds so far, attained by
+    std::vector<double> weights;  // (M) and
+    std::vector<double> dual;     // (K)
 
 private:
-    std::vector<double> reals_;
-    std::vector<int> integers_;
-    std::unique_ptr<bool[]> flags_;
+    std::vector<double> storage_;
 };
 
 // Solves n games; A is (n, M, K), C-contiguous, finite, nonnegative, of positive value (rows that

@@ -22,14 +22,14 @@ def refused(x, match, **options):
 @pytest.mark.parametrize(
     ("x", "match"),
     [
-        (0.5, r"^members: has 0 axes, shape \(\); pass an array of shape \(\.\.\., members, classes\)$"),
+        (0.5, r"^members: has 0 axes, shape \(\); pass an array .*\(..., members, classes\)$"),
         ([0.5, 0.5], r"^members: has 1 axes, shape \(2,\); pass an array of shape"),
         (np.empty((3, 2, 0)), r"^members: has no classes, shape \(3, 2, 0\); pass at least one"),
         (np.empty((3, 0, 2)), r"^members: has no members, shape \(3, 0, 2\); pass at least one"),
         ([["a", "b"]], r"^members: is not numeric \(dtype <U1\); pass an array of floats$"),
         ([[None, 0.5]], r"^members: is not numeric \(dtype object\); pass an array of floats$"),
         (np.array([[0.5, 0.5]], object), r"^members: is not numeric \(dtype object\)"),
-        (np.array([["2020-01-01"]], "datetime64[D]"), r"^members: is not numeric \(dtype datetime64"),
+        (np.array([["2020-01-01"]], "datetime64[D]"), r"^members: is not numeric \(dtype datet"),
         ([[0.5 + 0j, 0.5]], r"^members: is complex \(complex128\); pass real probabilities$"),
         ([[0.5, 0.5], [1.0]], r"^members: a ragged list .*every row must have the same length$"),
         ([[[0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]]], r"^members: a ragged list"),
@@ -47,13 +47,13 @@ def test_not_an_array_of_distributions(x, match):
 @pytest.mark.parametrize(
     ("row", "match"),
     [
-        ([np.nan, 0.5, 0.5], r"^members: entry at index \(3, 1, 0\) \(zero-based\) is NaN; drop or"),
+        ([np.nan, 0.5, 0.5], r"^members: entry at index \(3, 1, 0\) .* is NaN; drop or impute"),
         ([0.5, np.inf, 0.5], r"^members: entry at index \(3, 1, 1\) .* is infinite; " + HINT),
         ([0.5, 0.5, -np.inf], r"^members: entry at index \(3, 1, 2\) .* is infinite; " + HINT),
-        ([0.75, 0.5, -0.25], r"^members: entry at index \(3, 1, 2\) .* is negative: -0.25; " + HINT),
+        ([0.75, 0.5, -0.25], r"^members: entry at index \(3, 1, 2\) .* is negative: -0.25"),
         ([0.5, 0.25, 0.0], r"^members: row \(3, 1\) \(zero-based\) sums to 0.75; " + HINT),
         ([0.5, 0.25, 0.5], r"^members: row \(3, 1\) \(zero-based\) sums to 1.25; " + HINT),
-        ([0.25, 1.5, 0.0], r"^members: row \(3, 1\) .* sums to 1.75 and its entry 1 is 1.5, above 1"),
+        ([0.25, 1.5, 0.0], r"^members: row \(3, 1\) .* sums to 1.75 and its entry 1 is 1.5"),
         ([0.0, 0.0, 0.0], r"^members: row \(3, 1\) .* sums to 0; " + HINT),
         ([2.0, 7.5, 1.0], r"use ConvexHull.from_logits; normalize=True rescales rows$"),
     ],

@@ -64,10 +64,15 @@ class Distance(ABC):
     overrides.
     """
 
-    #: Whether the distance separates distributions, is symmetric and keeps the triangle inequality.
-    is_metric: bool = True
-    #: Number of classes that the parameters were made for; ``None`` if any number will do.
-    n_classes: int | None = None
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes that the parameters were made for; ``None`` if any number will do."""
+        return None
+
+    @property
+    def is_metric(self) -> bool:
+        """Whether it separates distributions, is symmetric and keeps the triangle inequality."""
+        return True
 
     @property
     def dirac_costs(self) -> Array | None:

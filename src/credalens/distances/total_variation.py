@@ -64,3 +64,8 @@ class TotalVariation(Distance):
         """Return total, both aleatoric ends, epistemic, and the gap of the upper end."""
         low, high, wide, value, gap = Q.tv_profile()
         return 1 - low, 1 - high, 1 - value, wide / 4, gap
+
+    def imprecision(self, Q: Questions) -> tuple[Array, Array]:
+        """Return the diameter (the paper, Corollary 4.9), which is exact."""
+        value = Q.diameter(self)
+        return value, np.zeros_like(value)

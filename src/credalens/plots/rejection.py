@@ -40,7 +40,7 @@ def rejection_curves(
     >>> curve = cl.rejection_curve([0, 1, 1], [0, 1, 0], [0.1, 0.2, 0.9])
     >>> ax = cl.plots.rejection_curves({"TU": curve})
     >>> ax.get_legend_handles_labels()[1]
-    ['TU (AUC 0.942)']
+    ['TU (AUC 0.891)']
     """
     if not curves:
         _validation.refuse("curves", "is empty", "pass at least one named curve")

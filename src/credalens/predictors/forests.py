@@ -21,7 +21,7 @@ def random_forests(n_members: int, random_state: Any = None) -> list[RandomFores
     --------
     >>> from credalens.predictors import random_forests
     >>> [forest.max_depth for forest in random_forests(3, random_state=0)]
-    [None, 20, 20]
+    [5, 10, 15]
     """
     rng = check_random_state(random_state)
     return [

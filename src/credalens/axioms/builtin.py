@@ -1,0 +1,242 @@
+"""The measures of the package, with what is claimed of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from credalens._arrays import Array
+from credalens.distances import Distance, TotalVariation, as_distance
+from credalens.measures import (
+    aleatoric_uncertainty,
+    epistemic_uncertainty,
+    generalized_hartley,
+    lower_entropy,
+    total_uncertainty,
+    upper_entropy,
+)
+from credalens.sets import ConvexHull, CredalSet
+
+#: Most classes for sums over all events written out.
+WRITTEN_OUT = 8
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure by name; calling it measures a batch of sets.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> from credalens.axioms import MEASURES
+    >>> MEASURES["total"](cl.ConvexHull([[[0.7, 0.3], [0.5, 0.5]]]))
+    array([0.5])
+    """
+
+    name: str
+    #: From a batch of n sets to ``(n,)``.
+    function: Callable[[CredalSet], Any]
+    #: The definition, with every supremum and infimum over the set taken over its generators
+    #: ``(n, V, K)`` only: what A5b compares with.
+    at_generators: Callable[[Array], Array]
+    #: The largest value for a number of classes.
+    bound: Callable[[int], float]
+    #: Axioms that hold for every number of classes, by proof.
+    claims: tuple[str, ...]
+    #: Axioms that fail for every number of classes from 2 on.
+    fails: tuple[str, ...] = ()
+    #: Name of the measure of total uncertainty that must not be smaller.
+    total: str | None = None
+    #: Names of measures that must not be larger.
+    parts: tuple[str, ...] = ()
+    #: Maximum mean imprecision, for measures that must not exceed half of it.
+    imprecision: Callable[[CredalSet], Array] | None = None
+
+    def __call__(self, Q: CredalSet) -> Any:
+        return self.function(Q)
+
+
+def _entropies(P: Array) -> Array:
+    logs = np.log2(P, where=P > 0, out=np.zeros_like(P))
+    return np.asarray(-(P * logs).sum(axis=-1))
+
+
+def events(n_classes: int) -> Array:
+    """Return the indicators of all events, ``(2**K, K)``, row = bit mask."""
+    return np.asarray((np.arange(2**n_classes)[:, None] >> np.arange(n_classes)) & 1, float)
+
+
+def _hartley_of_generators(P: Array) -> Array:
+    """Return ``sum over A of m(A) log2 |A|`` from the lower probabilities of all events."""
+    K = P.shape[-1]
+    if K > WRITTEN_OUT:
+        return np.asarray(_hartley(ConvexHull(P, validate=False)))
+    masks = events(K)
+    mass = (P @ masks.T).min(axis=1)
+    for y in range(K):  # the Moebius transform, class by class
+        pairs = mass.reshape(len(mass), -1, 2, 2**y)
+        pairs[:, :, 1] -= pairs[:, :, 0]
+    return np.asarray(mass[:, 1:] @ np.log2(masks[1:].sum(axis=1)))
+
+
+def _imprecision_of_generators(P: Array) -> Array:
+    """Return the largest ``upper(A) - lower(A)`` over the events."""
+    if P.shape[-1] > WRITTEN_OUT:
+        return TotalVariation().diameter(P)
+    probability = P @ events(P.shape[-1]).T
+    return np.asarray((probability.max(axis=1) - probability.min(axis=1)).max(axis=1))
+
+
+def imprecision(Q: CredalSet) -> Array:
+    """Return the maximum mean imprecision for total variation, from the events."""
+    return _imprecision_of_generators(np.asarray(Q.to_hull().members))
+
+
+def _hartley(Q: CredalSet) -> Any:
+    # Never sampled: the noise of an estimate would look like a violation.
+    return generalized_hartley(Q, method="exact")
+
+
+def _distance_rows(
+    name: str,
+    width: Callable[[int], float],
+    lower_at_generator: bool = True,
+    symmetric: bool = False,
+) -> tuple[Measure, ...]:
+    """Return total, both aleatoric ends and epistemic uncertainty for a distance.
+
+    `width` is the largest distance between two distributions for a number of classes.
+    """
+    suffix = "" if name == "tv" else f":{name}"
+
+    def geometry(n_classes: int) -> Distance:
+        return as_distance(name, n_classes)
+
+    def to_diracs(P: Array) -> Array:
+        return geometry(P.shape[-1]).to_diracs(P)
+
+    def half_diameter(P: Array) -> Array:
+        pairs = geometry(P.shape[-1]).between(P[:, :, None], P[:, None])
+        return np.asarray(pairs.max(axis=(1, 2)) / 2)
+
+    def ends(Q: CredalSet) -> Any:
+        return aleatoric_uncertainty(Q, geometry(Q.n_classes))
+
+    free = ("permutation",) if symmetric else ()
+    common = ("A1", "A2", "A4", "A5a", "dominance", *free)
+    total = f"total{suffix}"
+    lower, upper, spread = (
+        f"{kind}{suffix}" for kind in ("aleatoric_lower", "aleatoric_upper", "epistemic")
+    )
+    return (
+        Measure(
+            total,
+            lambda Q: total_uncertainty(Q, geometry(Q.n_classes)),
+            lambda P: to_diracs(P).max(axis=1).min(axis=1),
+            width,
+            (*common, "A3", "A5b"),
+            fails=("translation",),
+            parts=(lower, upper, spread),
+        ),
+        Measure(
+            lower,
+            lambda Q: ends(Q).lower,
+            lambda P: to_diracs(P).min(axis=(1, 2)),
+            width,
+            (*common, "A5b") if lower_at_generator else common,
+            # With two classes every distance is a multiple of total variation.
+            fails=("A3", "translation"),
+            total=total,
+        ),
+        Measure(
+            upper,
+            lambda Q: ends(Q).upper,
+            lambda P: to_diracs(P).min(axis=2).max(axis=1),
+            width,
+            (*common, "A3"),
+            fails=("A5b", "translation"),
+            total=total,
+        ),
+        Measure(
+            spread,
+            lambda Q: epistemic_uncertainty(Q, geometry(Q.n_classes)),
+            half_diameter,
+            lambda K: width(K) / 2,
+            (*common, "A3", "A5b", "translation", *(("mmi",) if name == "tv" else ())),
+            total=total,
+            imprecision=imprecision if name == "tv" else None,
+        ),
+    )
+
+
+_SET_FUNCTION = ("A2", "A4", "A5a", "permutation")
+
+_OTHER_ROWS = (
+    Measure(
+        "mmi",
+        lambda Q: 2 * epistemic_uncertainty(Q),
+        _imprecision_of_generators,
+        lambda K: 1.0,
+        (*_SET_FUNCTION, "A1", "A3", "A5b", "translation"),
+    ),
+    Measure(
+        "upper_entropy",
+        upper_entropy,
+        lambda P: _entropies(P).max(axis=1),
+        math.log2,
+        (*_SET_FUNCTION, "A1", "A3"),
+        fails=("A5b", "translation"),
+        parts=("lower_entropy", "entropy_difference"),
+    ),
+    Measure(
+        "lower_entropy",
+        lower_entropy,
+        lambda P: _entropies(P).min(axis=1),
+        math.log2,
+        (*_SET_FUNCTION, "A1", "A5b", "dominance"),
+        fails=("A3", "translation"),
+        total="upper_entropy",
+    ),
+    Measure(
+        "entropy_difference",
+        lambda Q: upper_entropy(Q) - lower_entropy(Q),
+        lambda P: _entropies(P).max(axis=1) - _entropies(P).min(axis=1),
+        math.log2,
+        (*_SET_FUNCTION, "A1", "A3", "dominance"),
+        fails=("A5b", "translation"),
+        total="upper_entropy",
+    ),
+    Measure(
+        "generalized_hartley",
+        _hartley,
+        _hartley_of_generators,
+        math.log2,
+        (*_SET_FUNCTION, "A1", "A3", "A5b", "translation"),
+        total="upper_entropy",  # holds for few classes, fails from about 20 on: not claimed
+    ),
+    Measure(
+        "hartley_residual",
+        lambda Q: upper_entropy(Q) - _hartley(Q),
+        lambda P: _entropies(P).max(axis=1) - _hartley_of_generators(P),
+        math.log2,
+        _SET_FUNCTION,  # A1 holds for few classes only: it is negative for stars from about 20 on
+        fails=("A3", "A5b", "translation"),
+        total="upper_entropy",
+    ),
+)
+
+#: Every built-in measure by name. A distance adds four rows; its name is the part after the colon,
+#: none for total variation.
+MEASURES: dict[str, Measure] = {
+    row.name: row
+    for row in (
+        *_distance_rows("tv", lambda K: 1.0, symmetric=True),
+        *_OTHER_ROWS,
+        *_distance_rows("ordinal", lambda K: K - 1.0),
+        *_distance_rows("kolmogorov", lambda K: 1.0, lower_at_generator=False),
+    )
+}
