@@ -459,6 +459,9 @@ double library_entropy(const double* p, const double* floor, double* log_p, doub
 // The entropy at p and the duality gap there, from the data and the weights only.
 CREDALENS_INLINE void certify(Workspace& ws, double& value, double& gap) {
     combine(ws, ws.w, ws.here.p);
+    // The weights sum to 1 up to rounding; p is made to, so that certainty is exactly 0.
+    const double mass = sum_by_lanes(ws.here.p, ws.width);
+    for (int y = 0; y < ws.width; ++y) ws.here.p[y] /= mass;
     value = library_entropy(ws.here.p, ws.floor, ws.here.log_p, ws.scaled, ws.classes, ws.width);
     const double best = ws.g[price(ws, ws.here.log_p)];
     gap = best > value ? best - value : value - value;

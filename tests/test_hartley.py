@@ -17,7 +17,7 @@ LISTABLE = {name: P for name, P in ENSEMBLES.items() if P.shape[-1] <= 8}
 everywhere = pytest.mark.parametrize("P", ENSEMBLES.values(), ids=ENSEMBLES.keys())
 listable = pytest.mark.parametrize("P", LISTABLE.values(), ids=LISTABLE.keys())
 
-#: The star of seven heavy and seventeen light classes whose GH exceeds its upper entropy.
+#: The star of six heavy and seventeen light arms whose GH exceeds its upper entropy.
 STAR = oracle.star(np.r_[np.ones(6), np.full(17, 0.12)])
 
 
@@ -117,7 +117,7 @@ def test_invariants(M, K, concentration, seed, random):
     random.shuffle(members)
     random.shuffle(classes)
     assert_allclose(exact(P[:, members][:, :, classes]), value, rtol=1e-11, atol=1e-13)
-    # Axiom of appendix C's residual for few classes: GH stays below the upper entropy.
+    # For few classes no set is known where the residual S* - GH is negative.
     assert (value <= cl.upper_entropy(P) + 1e-9).all()
 
 
@@ -348,7 +348,7 @@ def test_auto_never_sums_beyond_26_classes(monkeypatch):
 
     monkeypatch.setattr(cl.ConvexHull, "hartley_exact", refuse)
     P = dirichlet(1, 2, 27)
-    _, error = cl.generalized_hartley(P, n_samples=1 << 22, rtol=0.5, return_error=True)
+    _, error = cl.generalized_hartley(P, n_samples=1 << 17, return_error=True)
     assert (error > 0).all()
 
 

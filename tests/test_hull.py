@@ -326,7 +326,7 @@ def test_translate_keeps_the_dtype():
 @pytest.mark.parametrize(
     ("t", "match"),
     [
-        ([-0.25, 0.25, 0], r"^t: moves the entry at index \(1, 1, 0\) .* to -0.15, out of the simplex;"),
+        ([-0.25, 0.25, 0], r"^t: moves the entry at index \(1, 1, 0\) .* to -0.15, out of the"),
         ([0.1, 0.1, 0], r"^t: .*sums to 0\.2; pass a shift that sums to 0$"),
         ([-0.1, -0.1, 0], r"^t: .*sums to -0\.2; pass a shift that sums to 0$"),
         ([0.1, -0.1], r"^t: has shape \(2,\); pass one shift a class, \(\.\.\., 3\)$"),
@@ -401,7 +401,7 @@ def test_from_logits_at_extreme_temperatures(dtype):
     [
         (
             [1.0, 2.0],
-            r"^logits: has shape \(2,\); pass an array of shape \(\.\.\., members, classes",
+            r"^logits: has shape \(2,\); pass an array .*\(\.\.\., members, classes",
         ),
         (np.empty((2, 0)), r"^logits: has shape \(2, 0\); pass an array"),
         (

@@ -90,22 +90,28 @@ def probabilities(
         bad = _kernels.first_bad_row(block, tolerance, num_threads())
         if bad >= 0:
             row = np.unravel_index(start + bad, array.shape[:-1]) if array.ndim > 1 else ()
-            _refuse_row(array[row], tuple(int(i) for i in row), name, tolerance)
+            integers = to_numpy(x, name)[0].dtype.kind in "iu"
+            _refuse_row(array[row], tuple(int(i) for i in row), name, tolerance, integers)
     return array
 
 
 def _normalized(array: Array, name: str) -> Array:
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         bad = ~((array >= 0) & (array < np.inf)).all(axis=-1)
         sums = array.sum(axis=-1, dtype=np.float64)
     wrong = bad | ~(sums > 0)
     if wrong.any():
         row = tuple(int(i) for i in np.argwhere(wrong)[0])
         _refuse_row(array[row], row, name, math.inf)
+    if not np.isfinite(sums).all():  # entries so large that their sum overflows
+        array = array / array.max(axis=-1, keepdims=True)
+        sums = array.sum(axis=-1, dtype=np.float64)
     return np.asarray(array / sums[..., None], array.dtype)
 
 
-def _refuse_row(row: Array, index: tuple[int, ...], name: str, tolerance: float) -> NoReturn:
+def _refuse_row(
+    row: Array, index: tuple[int, ...], name: str, tolerance: float, integers: bool = False
+) -> NoReturn:
     """Say what is wrong with one row, which is known to be wrong."""
     for word, bad, fix in (
         ("NaN", np.isnan(row), "drop or impute these predictions first"),
@@ -121,11 +127,18 @@ def _refuse_row(row: Array, index: tuple[int, ...], name: str, tolerance: float)
     total = float(row.sum(dtype=np.float64))
     if tolerance == math.inf:
         refuse(name, f"{at} sums to 0", "a row without any mass cannot be normalised")
+    if integers:
+        refuse(
+            name,
+            f"is not a distribution but integers: {at} sums to {total:g}",
+            "pass probabilities, not labels or counts; normalize=True turns counts into shares",
+        )
+    digits = 10 if row.dtype.itemsize >= 8 else 6
     y = int(np.argmax(row))
     above = f" and its entry {y} is {row[y]:.6g}, above 1" if row[y] > 1 + tolerance else ""
     refuse(
         name,
-        f"{at} sums to {total:.6g}{above}",
+        f"{at} sums to {total:.{digits}g}{above}",
         "pass softmax outputs, or use ConvexHull.from_logits; normalize=True rescales rows",
     )
 

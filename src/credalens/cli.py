@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -112,7 +113,7 @@ class _Progress:
         from rich.progress import Progress
 
         console = Console(stderr=True)
-        self._bar = Progress(console=console, transient=True, disable=not console.is_terminal)
+        self._bar = Progress(console=console, transient=True, disable=not sys.stderr.isatty())
         self._bar.start()
         return self._track
 

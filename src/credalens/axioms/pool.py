@@ -39,15 +39,15 @@ def _collinear(rng: Rng, n: int, M: int, K: int) -> Array:
 def _disagreeing(rng: Rng, n: int, M: int, K: int) -> Array:
     favourite = np.eye(K)[(np.arange(M) + rng.integers(K, size=(n, 1))) % K]
     share = rng.random((n, 1, 1))
-    return share * favourite + (1 - share) * _dirichlet(rng, n, M, K)
+    return np.asarray(share * favourite + (1 - share) * _dirichlet(rng, n, M, K))
 
 
 def _stars(rng: Rng, n: int, M: int, K: int) -> Array:
-    """Return a corner and steps from it, long ones and short ones, towards other corners."""
-    length = np.where(rng.random((n, M)) < rng.random((n, 1)), 1.0, 0.3 * rng.random((n, 1)))
+    """Return a corner and steps from it towards the others: some all the way, the rest short."""
+    whole = np.arange(M) <= rng.integers(M, size=(n, 1))
+    length = np.where(whole, 1.0, 0.3 * rng.random((n, 1)))[..., None]
     length[:, 0] = 0.0
-    goal = np.eye(K)[np.arange(M) % K]
-    return (1 - length[..., None]) * np.eye(K)[0] + length[..., None] * goal
+    return np.asarray((1 - length) * np.eye(K)[0] + length * np.eye(K)[np.arange(M) % K])
 
 
 def _grid(rng: Rng, n: int, M: int, K: int) -> Array:
@@ -83,11 +83,16 @@ def draw(rng: Rng, n: int, M: int, K: int) -> Array:
 
 
 def draw_weights(rng: Rng, n: int, R: int, M: int) -> Array:
-    """Return ``(n, R, M)`` mixing weights: corners, even mixtures of some members, any mixture."""
+    """Return ``(n, R, M)`` mixing weights: corners, even mixtures of some members, any mixture.
+
+    From one to R rows of a trial differ; the others repeat the first.
+    """
     kind = rng.integers(3, size=(n, R, 1))
     corner = np.eye(M)[rng.integers(M, size=(n, R))]
     even = _scaled((rng.random((n, R, M)) < 0.5).astype(float))
-    return np.where(kind == 0, corner, np.where(kind == 1, even, _dirichlet(rng, n, R, M)))
+    rows = np.where(kind == 0, corner, np.where(kind == 1, even, _dirichlet(rng, n, R, M)))
+    distinct = np.arange(R) < rng.integers(1, R + 1, size=(n, 1))
+    return np.where(distinct[..., None], rows, rows[:, :1])
 
 
 def _scaled(x: Array) -> Array:
@@ -118,6 +123,13 @@ class Trial:
 
     def __getitem__(self, index: Any) -> Trial:
         return replace(self, **{name: array[index] for name, array in self.arrays().items()})
+
+    def joined(self, other: Trial) -> Trial:
+        """Return these trials followed by others of the same shape."""
+        theirs = other.arrays()
+        return replace(
+            self, **{name: np.concatenate([x, theirs[name]]) for name, x in self.arrays().items()}
+        )
 
     def mixtures(self) -> Array:
         """Return the points of the hull that the weights stand for, ``(n, R, K)``."""

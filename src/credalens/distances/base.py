@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
@@ -170,7 +171,7 @@ class Distance(ABC):
 
 def block_rows(points: Array, times: int = 1) -> int:
     """Return how many instances of ``(..., M, K)`` to take at once, each held `times` over."""
-    return max(1, BLOCK_FLOATS // max(1, points.shape[-1] * points.shape[-2] * times))
+    return max(1, BLOCK_FLOATS // max(1, math.prod(points.shape[-2:]) * times))
 
 
 def square_matrix(x: Any, name: str) -> Array:

@@ -11,7 +11,7 @@ from credalens._arrays import Array
 
 #: Nodes that a problem splits in a round. More than one keeps the compiled games busy; the number
 #: is fixed, so that a problem does not depend on how many others there are.
-WIDTH = 4
+WIDTH = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def maximise(
 ) -> tuple[Array, Array, Array]:
     """Maximise each of the problems, best nodes first.
 
-    A problem ends when no node is above its best value by more than `tolerance`, or when it has had
+    `roots` holds the parts that make up each problem, ``(n, parts, ...)``. A problem ends when no node is above its best value by more than `tolerance`, or when it has had
     `limit` nodes.
 
     Returns
@@ -57,10 +57,13 @@ def maximise(
     value, bound, point : arrays of shape (n,), (n,) and (n, M)
         The point attains the value, which is at most the certified bound.
     """
-    everyone = np.arange(len(roots))
-    upper, best, point, hint = problems.bound(everyone, roots)
-    nodes = Nodes(everyone, roots, upper, hint)
-    seen = np.ones(len(roots), np.intp)
+    n, parts = roots.shape[:2]
+    problem, state = np.repeat(np.arange(n), parts), roots.reshape(n * parts, *roots.shape[2:])
+    upper, value, where, hint = problems.bound(problem, state)
+    best, point = np.full(n, -np.inf), np.empty((n, where.shape[1]))
+    _improve(best, point, problem, value, where)
+    nodes = Nodes(problem, state, upper, hint)
+    seen = np.full(n, parts)
     given_up = best.copy()  # the largest bound among the nodes that are not looked into
     while True:
         live = nodes.upper > best[nodes.problem] + tolerance

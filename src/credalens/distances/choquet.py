@@ -105,7 +105,7 @@ def ordered_partitions(K: int) -> tuple[Array, ...]:
         labels = np.stack(np.unravel_index(np.arange(b**K), (b,) * K), axis=1).astype(np.int8)
         onto = np.logical_and.reduce([(labels == j).any(axis=1) for j in range(b)])
         # Turned round, a partition has the complements of the same events.
-        return labels[onto & (2 * labels[:, 0] <= b - 1)]
+        return np.asarray(labels[onto & (2 * labels[:, 0] <= b - 1)])
 
     return tuple(surjections(b) for b in range(2, K + 1))
 
@@ -128,9 +128,11 @@ def ball_faces(vertices: Array) -> Iterator[tuple[Array, Array]]:
         own = np.take_along_axis(first, labels.astype(np.intp), axis=1)
         rest = np.argsort(own == np.arange(K), axis=1, kind="stable")[:, : K - b]
         flat = vertices[rest] - vertices[np.take_along_axis(own, rest, axis=1)]
-        if K > b:  # constant on blocks: theta is orthogonal to the differences within them
+        if b < K:  # constant on blocks: theta is orthogonal to the differences within them
             falls = falls - (falls @ np.linalg.pinv(flat, rcond=1e-10)) @ flat
-        masks = np.stack([((labels <= i) << np.arange(K)).sum(axis=1) for i in range(b - 1)], axis=1)
+        masks = np.stack(
+            [((labels <= i) << np.arange(K)).sum(axis=1) for i in range(b - 1)], axis=1
+        )
         yield event_index(masks, K), falls @ falls.transpose(0, 2, 1)
 
 

@@ -27,14 +27,13 @@ class Edges:
     def masses(self, p: Array) -> Array:
         """Return the mass across each edge times its length, ``(..., E)``, in float64."""
         sums = np.zeros((*p.shape[:-1], p.shape[-1] + 1))
-        if np.array_equal(self.order, np.arange(len(self.order))):
-            np.cumsum(p, axis=-1, dtype=np.float64, out=sums[..., 1:])
-        else:
-            np.cumsum(p[..., self.order], axis=-1, dtype=np.float64, out=sums[..., 1:])
+        sorted_already = np.array_equal(self.order, np.arange(len(self.order)))
+        row = p if sorted_already else np.take(p, self.order, axis=-1)
+        np.cumsum(row, axis=-1, dtype=np.float64, out=sums[..., 1:])
         if not self.start.any() and np.array_equal(self.stop, np.arange(1, len(self.stop) + 1)):
             return np.asarray(sums[..., 1 : len(self.stop) + 1] * self.length)
-        across = sums[..., self.stop]
-        across -= sums[..., self.start]
+        across = np.take(sums, self.stop, axis=-1)
+        across -= np.take(sums, self.start, axis=-1)
         across *= self.length
         return across
 

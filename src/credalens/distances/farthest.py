@@ -2,23 +2,87 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from credalens._arrays import Array
-from credalens.distances.branching import Nodes
+from credalens.distances.branching import Nodes, maximise
 from credalens.distances.games import maximin
+from credalens.distances.projection import nearest
 
-#: Steps from a point of a node to a better one nearby.
-CLIMBS = 2
+#: Error at which the search stops.
+TOLERANCE = 1e-7
+#: Nodes for the first look at all instances, then for those that it leaves open, one by one; of
+#: few members, where `TOLERANCE` is always reached in less, and of many.
+FIRST_LIMIT, FEW_LIMIT, MANY_LIMIT = 200, 50_000, 2000
+FEW_MEMBERS = 5
+#: Most simplices that a hull is cut into at the start.
+MOST_SIMPLICES = 10_000
 
 
-class FarthestFromDiracs:
-    """``max over x in a hull of min over y of |x - v_y|``, for points ``(n, M, r)`` and v ``(K, r)``.
+def farthest(points: Array, classes: Array) -> tuple[Array, Array]:
+    """Return a distance from the nearest class that a point of each hull has, and its error.
 
-    A node is a simplex in the weights, ``(M, M)``, one corner a row. On it, |x|^2 is at most what
+    Points ``(n, M, r)`` span the hulls; classes are ``(K, r)``.
+    """
+    problems = FarthestFromClasses(points, classes)
+    first = min(FIRST_LIMIT, MANY_LIMIT)
+    _, bound, weights = maximise(problems, problems.roots(), TOLERANCE, first)
+    value = problems.distance(weights)
+    for i in np.flatnonzero(bound > value + TOLERANCE):
+        # Members that add nothing, and more members than dimensions, hide the shape of a hull.
+        corners = _corners(points[i])
+        problem = FarthestFromClasses(corners[None], classes)
+        few = len(corners) <= FEW_MEMBERS
+        roots = _simplices(corners)
+        limit = len(roots) + (FEW_LIMIT if few else MANY_LIMIT)
+        _, upper, at = maximise(problem, roots[None], TOLERANCE, limit)
+        value[i] = max(value[i], problem.distance(at)[0])
+        bound[i] = min(bound[i], upper[0])
+    return value, np.maximum(bound - value, 0.0)
+
+
+def _corners(points: Array) -> Array:
+    """Return the rows of ``(M, r)`` that are not in the hull of the others."""
+    alive = np.ones(len(points), bool)
+    limit = 1e-12 * np.sqrt(np.square(points - points[0]).sum(axis=1).max())
+    for m in range(len(points)):
+        alive[m] = False
+        if alive.any():
+            alive[m] = nearest((points[alive] - points[m])[None])[0][0] > limit
+        else:
+            alive[m] = True
+    return np.asarray(points[alive])
+
+
+def _simplices(corners: Array) -> Array:
+    """Return simplices that make up the hull of ``(M, r)``, as weights ``(parts, s, M)``."""
+    M = len(corners)
+    whole = np.eye(M)[None]
+    _, sizes, axes = np.linalg.svd(corners - corners.mean(axis=0), full_matrices=False)
+    rank = int((sizes > 1e-10 * max(float(sizes.max(initial=0.0)), 1e-300)).sum())
+    if M <= rank + 1 or (rank > 3 and math.comb(M, rank + 1) > MOST_SIMPLICES):
+        return whole
+    flat = (corners - corners.mean(axis=0)) @ axes[:rank].T
+    if rank == 1:
+        order = np.argsort(flat[:, 0])
+        return whole[0][np.stack([order[:-1], order[1:]], axis=1)]
+    from scipy.spatial import Delaunay, QhullError
+
+    try:
+        return whole[0][Delaunay(flat).simplices]
+    except QhullError:  # too flat to be cut: one part, and a looser bound
+        return whole
+
+
+class FarthestFromClasses:
+    """``max over x in a hull of min over y of |x - v_y|``: hulls ``(n, M, r)``, v ``(K, r)``.
+
+    A node is a simplex in the weights, ``(s, M)``, one corner a row. On it, |x|^2 is at most what
     mixing its values at the corners gives, which leaves a matrix game in the squared distances of
-    the corners. Its slack at weights w is ``sum over i < j of w_i w_j |x_i - x_j|^2``; the edge with
-    the largest term is cut in two.
+    the corners. Its slack at weights w is ``sum over i < j of w_i w_j |x_i - x_j|^2``; the edge
+    with the largest term is cut in two.
     """
 
     def __init__(self, points: Array, classes: Array) -> None:
@@ -33,7 +97,7 @@ class FarthestFromDiracs:
     def roots(self) -> Array:
         """Return the whole hull of each problem."""
         n, M, _ = self._x.shape
-        return np.broadcast_to(np.eye(M), (n, M, M)).copy()
+        return np.broadcast_to(np.eye(M), (n, 1, M, M))
 
     def distance(self, weights: Array) -> Array:
         """Return the distance of the mixtures ``(n, M)`` from their nearest class."""
@@ -57,8 +121,7 @@ class FarthestFromDiracs:
         better = at_corners[rows, corner] > attained
         point[better] = state[rows, corner][better]
         attained = np.maximum(attained, at_corners[rows, corner])
-        for _ in range(CLIMBS):
-            attained = _climb(point, attained, x, linear)
+        attained = _climb(point, attained, x, linear)
         return upper, np.sqrt(np.maximum(attained, 0.0)), point, w
 
     def split(self, nodes: Nodes) -> tuple[Array, Array]:
@@ -68,12 +131,12 @@ class FarthestFromDiracs:
         inner = corners @ corners.transpose(0, 2, 1)
         own = np.einsum("nmm->nm", inner)
         apart = np.maximum(own[:, :, None] + own[:, None, :] - 2 * inner, 0.0)
-        M = w.shape[1]
+        s = w.shape[1]
         loss = (w[:, :, None] * w[:, None, :] * apart).reshape(len(w), -1)
         # Where w is a corner nothing is lost, and any cut is as good: the longest edge.
         flat = loss.max(axis=1) <= 0
-        loss[flat] = apart[flat].reshape(-1, M * M)
-        i, j = np.divmod(loss.argmax(axis=1), M)
+        loss[flat] = apart[flat].reshape(-1, s * s)
+        i, j = np.divmod(loss.argmax(axis=1), s)
         total = w[rows, i] + w[rows, j]
         share = np.where(total > 0, w[rows, i] / np.where(total > 0, total, 1.0), 0.5)
         share = np.clip(share, 0.1, 0.9)[:, None]

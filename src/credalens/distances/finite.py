@@ -15,8 +15,10 @@ from credalens.distances.base import Distance, Questions, block_rows
 from credalens.distances.branching import Nodes, maximise
 from credalens.distances.games import least_minimax, maximin
 
-#: Parts of the search for the upper aleatoric end that an instance may have.
+#: Parts of the search for the upper aleatoric end that an instance may have, and the numbers that
+#: all of them may look at, which lowers the limit for many classes and functions.
 NODE_LIMIT = 2000
+NODE_FLOATS = 1 << 23
 #: Bounds closer than this, times the largest step of a function, are equal but for rounding.
 TOLERANCE = 1e-12
 
@@ -81,9 +83,11 @@ class TestFunctions(Distance):
         """The functions, zero at the first class, without repetitions up to sign: ``(F', K)``."""
         shifted = self.matrix - self.matrix[:, :1]
         first = np.argmax(shifted != 0, axis=1)
-        shifted = shifted * np.where(shifted[np.arange(len(shifted)), first] < 0, -1.0, 1.0)[:, None]
+        shifted = (
+            shifted * np.where(shifted[np.arange(len(shifted)), first] < 0, -1.0, 1.0)[:, None]
+        )
         distinct = np.unique(shifted + 0.0, axis=0)
-        return distinct[(distinct != 0).any(axis=1)]
+        return np.asarray(distinct[(distinct != 0).any(axis=1)])
 
     def between(self, p: Array, q: Array) -> Array:
         """Return the distances of float64 arrays ``(..., K)`` that broadcast."""
@@ -134,11 +138,13 @@ class TestFunctions(Distance):
             signed = np.concatenate([above, -above], axis=3)
             lower[:], below_error = least_minimax(signed)
             search = _ActiveFunctions(signed)
-            upper[:], bound, _ = maximise(search, search.roots(), tolerance, NODE_LIMIT)
+            upper[:], bound, _ = maximise(search, search.roots(), tolerance, limit)
             np.minimum(lower, upper, out=lower)  # true by definition, but for rounding
             np.maximum(below_error, bound - upper, out=error)
 
         points = Q.to_hull().members
+        size = 2 * len(self._functions) * points.shape[-1] * points.shape[-2]
+        limit = min(NODE_LIMIT, 1 + NODE_FLOATS // size)
         rows = block_rows(points, 2 * len(self._functions))
         lower, upper, error = per_instance(points, kernel, [()] * 3, rows=rows)
         return lower, upper, error
@@ -173,16 +179,16 @@ class _ActiveFunctions:
         n, K, _, G = A.shape
         allowed = np.ones((n, K, G), bool)
         for g in range(G):
-            over = (A >= A[..., g : g + 1]).all(axis=2) & allowed
+            over = (A[..., g : g + 1] <= A).all(axis=2) & allowed
             over[..., g] = False
             allowed[..., g] = ~over.any(axis=2)
-        return allowed
+        return allowed[:, None]
 
     def bound(self, problem: Array, state: Array) -> tuple[Array, Array, Array, Array]:
         """Return upper bounds, attained values, the weights that attain them, twice."""
         A = self._signed[problem]
         largest = np.where(state[:, :, None, :], A, -np.inf).max(axis=3)
-        empty = ~state.any(axis=2).all(axis=1)
+        empty = (state.sum(axis=2) == 0).any(axis=1)
         largest[empty] = 0.0
         value, gap, weights = maximin(largest.transpose(0, 2, 1))
         means = np.einsum("nm,nymg->nyg", weights, A)

@@ -22,8 +22,8 @@ class Kolmogorov(Distance):
     -----
     ``d(p, delta_y) = max(p(< y), p(> y))`` is convex, not linear, in p. The lower aleatoric end is
     therefore a small game between these two functions for each y. For the upper end, the class
-    that splits p best gives ``min over y of d(p, delta_y) = max over k of min(F(k), 1 - F(k))`` with
-    ``F(k) = p(<= k)``, and each F(k) takes all values between its lower and upper probability.
+    that splits p best gives ``min over y of d(p, delta_y) = max over k of min(F(k), 1 - F(k))``
+    with ``F(k) = p(<= k)``, and each F(k) takes all values between its lower and upper probability.
 
     Examples
     --------

@@ -14,16 +14,8 @@ from credalens import _validation
 from credalens._arrays import Array, per_instance
 from credalens.distances import choquet
 from credalens.distances.base import BLOCK_FLOATS, Distance, Questions, block_rows, square_matrix
-from credalens.distances.branching import maximise
-from credalens.distances.farthest import FarthestFromDiracs
+from credalens.distances.farthest import farthest
 from credalens.distances.projection import nearest
-
-#: Parts of the search for the upper aleatoric end that an instance may have, by the number of
-#: members: up to 5 the bound of `TOLERANCE` is always reached in less.
-NODE_LIMITS = ((5, 20_000), (10, 2_000))
-NODE_LIMIT = 500
-#: Error at which the search stops.
-TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,7 +161,7 @@ class MMD(Distance):
     def _embed(self, p: Array) -> Array:
         """Return the points ``(..., r)`` of distributions ``(..., K)``."""
         flat = p.reshape(-1, self.n_classes).astype(np.float64, copy=False)
-        return np.asarray(flat @ self._vertices).reshape(*p.shape[:-1], -1)
+        return np.asarray(flat @ self._vertices).reshape(*p.shape[:-1], self._vertices.shape[1])
 
     def between(self, p: Array, q: Array) -> Array:
         """Return the distances of float64 arrays ``(..., K)`` that broadcast."""
@@ -191,7 +183,7 @@ class MMD(Distance):
     def _squares(self, x: Array) -> Array:
         """Return the squared distances of points ``(b, M, r)`` from the classes, up to rounding."""
         V = self._vertices
-        inner = (x.reshape(-1, x.shape[-1]) @ V.T).reshape(*x.shape[:-1], len(V))
+        inner = np.tensordot(x, V, axes=(-1, 1))
         return np.asarray((x * x).sum(axis=-1)[..., None] - 2 * inner + (V * V).sum(axis=1))
 
     def total(self, Q: Questions) -> Array:
@@ -213,7 +205,7 @@ class MMD(Distance):
         def kernel(block: Array, lower: Array, upper: Array, error: Array) -> None:
             x = self._embed(block)
             lower[:], below = self._nearest_class(x)
-            upper[:], above = self._farthest(x)
+            upper[:], above = farthest(x, self._vertices)
             np.minimum(lower, upper, out=lower)  # true by definition, but for rounding
             np.maximum(below, above, out=error)
 
@@ -228,7 +220,7 @@ class MMD(Distance):
 
         A class whose bound at its nearest member is above another's value is not projected.
         """
-        n, M, r = x.shape
+        n = len(x)
         squares = self._squares(x)
         K = squares.shape[2]
         member, ceiling = squares.argmin(axis=1), squares.min(axis=1)
@@ -238,13 +230,16 @@ class MMD(Distance):
         apart = own[:, :, None] + own[:, None, :] - 2 * gram
         rows = np.arange(n)[:, None]
         toward = (ceiling[:, None] + squares - apart[rows, member].transpose(0, 2, 1)) / 2
-        floor = toward.min(axis=1) / np.sqrt(np.maximum(ceiling, np.finfo(float).tiny))
-        slack = 1e-7 * np.sqrt(squares.max())
-        value, bound = np.full((n, K), np.inf), floor - slack
+        at_member = np.sqrt(np.maximum(ceiling, np.finfo(float).tiny))
+        floor = np.minimum(toward.min(axis=1) / at_member, at_member)
+        # Squares lose half of the digits of a short distance; this bound only saves work.
+        floor -= 1e-7 * np.sqrt(np.maximum(squares.max(axis=(1, 2)), 0.0))[:, None]
+        value, bound = np.full((n, K), np.inf), floor
         first = ceiling.argmin(axis=1)
         self._project(x, np.arange(n), first, value, bound)
         more = (bound < value.min(axis=1, keepdims=True)) & np.isinf(value)
-        self._project(x, *np.nonzero(more), value, bound)
+        i, y = np.nonzero(more)
+        self._project(x, i, y, value, bound)
         best = value.min(axis=1)
         return best, np.maximum(best - bound.min(axis=1), 0.0)
 
@@ -255,15 +250,6 @@ class MMD(Distance):
             a, b = i[start : start + chunk], y[start : start + chunk]
             distance, error = nearest(x[a] - self._vertices[b][:, None])
             value[a, b], bound[a, b] = distance, distance - error
-
-    def _farthest(self, x: Array) -> tuple[Array, Array]:
-        """Return a distance from the nearest class that a mixture of rows has, and its error."""
-        M = x.shape[1]
-        limit = next((nodes for most, nodes in NODE_LIMITS if most >= M), NODE_LIMIT)
-        problem = FarthestFromDiracs(x, self._vertices)
-        _, bound, weights = maximise(problem, problem.roots(), TOLERANCE, limit)
-        value = problem.distance(weights)
-        return value, np.maximum(bound - value, 0.0)
 
     @cached_property
     def _faces(self) -> list[tuple[Array, Array]]:

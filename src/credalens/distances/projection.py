@@ -87,9 +87,9 @@ def _step(w: Array, active: Array, gram: Array) -> tuple[Array, Array]:
         ratio = np.where(leaving, w / (w - z), np.inf)
     ratio = np.where(np.isnan(ratio), 0.0, ratio)
     length = np.minimum(ratio.min(axis=1), 1.0)
-    full = ~leaving.any(axis=1)
+    full = np.logical_not(leaving.any(axis=1))
     moved = np.maximum(w + length[:, None] * (z - w), 0.0)
     drop = leaving & (ratio <= length[:, None])
     active &= ~drop
     moved[drop] = 0.0
-    return moved / moved.sum(axis=1, keepdims=True), full
+    return moved / moved.sum(axis=1, keepdims=True), np.asarray(full)

@@ -17,7 +17,7 @@ class TotalVariation(Distance):
     """Total variation distance, ``max over A of p(A) - q(A) = sum |p - q| / 2``.
 
     It needs no geometry on the classes, and all of its measures have closed forms but for the
-    upper aleatoric end, a matrix game (the paper, Proposition 4.6).
+    upper aleatoric end, a matrix game (the paper, Proposition 4.7).
 
     Examples
     --------
@@ -61,11 +61,11 @@ class TotalVariation(Distance):
         return 1 - Q.tv_extremes(diameter=False)[1], upper, gap
 
     def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
-        """Return total, both aleatoric ends, epistemic, and the gap of the upper end."""
+        """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
         low, high, wide, value, gap = Q.tv_profile()
         return 1 - low, 1 - high, 1 - value, wide / 4, gap
 
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
-        """Return the diameter (the paper, Corollary 4.9), which is exact."""
+        """Return the diameter (the paper, Corollary 4.10), which is exact."""
         value = Q.diameter(self)
         return value, np.zeros_like(value)

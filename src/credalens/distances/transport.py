@@ -40,7 +40,7 @@ def lipschitz_functions(metric: Array, *, ties: bool) -> Array:
                     longer.append(f[~far.any(axis=1)])
         grown = _distinct(np.concatenate(longer), unit)
     first = np.argmax(np.abs(grown) > 1e-9 * unit, axis=1)
-    return grown[grown[np.arange(len(grown)), first] >= 0]
+    return np.asarray(grown[grown[np.arange(len(grown)), first] >= 0])
 
 
 def _distinct(functions: Array, unit: float) -> Array:

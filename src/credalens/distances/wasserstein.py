@@ -147,7 +147,7 @@ class Wasserstein(Distance):
 
     @cached_property
     def violation(self) -> str | None:
-        """Where the cost is not symmetric or breaks the triangle inequality, ``None`` if nowhere."""
+        """Where the cost is not symmetric or breaks the triangle inequality, or ``None``."""
         c = self.cost
         if self._edges is not None:
             return None

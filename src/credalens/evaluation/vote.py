@@ -31,14 +31,17 @@ def majority_vote(members: Any) -> Any:
     """
     Q = as_credal_set(members)
     hull = Q.to_hull().plain()
-    M, K = hull.n_members, hull.n_classes
+    K = hull.n_classes
 
     def kernel(block: Array, output: Array) -> None:
         first = block.argmax(axis=2) + np.arange(len(block))[:, None] * K
         votes = np.bincount(first.ravel(), minlength=len(block) * K).reshape(-1, K)
-        mean = block.sum(axis=1, dtype=np.float64) / M
         most = votes == votes.max(axis=1, keepdims=True)
-        output[:] = np.where(most, mean, -1.0).argmax(axis=1)
+        output[:] = most.argmax(axis=1)
+        tied = most.sum(axis=1) > 1
+        # Sorted first, so that the rounding of a sum does not depend on the order of the members.
+        mass = np.sort(block[tied], axis=1).sum(axis=1, dtype=np.float64)
+        output[tied] = np.where(most[tied], mass, -1.0).argmax(axis=1)
 
-    (winner,) = per_instance(hull.members, kernel, [()])
+    (winner,) = per_instance(hull.members, kernel, [()], dtype=np.float64)
     return Origin(Q.origin.library).wrap(winner.astype(np.intp))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numpy as np
+
+from credalens._arrays import Array
 from credalens.distances import as_distance
 from credalens.measures.interval import Interval
 from credalens.sets import as_credal_set
+
+#: Certified errors up to this need no word.
+CERTIFIED = 1e-6
 
 
 def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
@@ -17,25 +24,32 @@ def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or distance, default="tv"
-        The geometry on distributions.
+        The geometry on distributions: ``"tv"``, ``"ordinal"`` (Wasserstein on 0, ..., K-1),
+        ``"kolmogorov"``, or a distance object.
 
     Returns
     -------
     array of shape (...)
-        For total variation ``1 - max_y lower({y})``, in O(M K).
+        For total variation ``1 - max_y lower({y})``, in O(M K). Exact for every distance: it is
+        convex in p, so that the largest is at a corner of the set.
 
     References
     ----------
-    The paper, equation (1) and Proposition 4.6.
+    The paper, equation (1) and Proposition 4.7.
 
     Examples
     --------
     >>> import credalens as cl
     >>> cl.total_uncertainty([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])
     np.float64(0.5)
+
+    On ordered classes it matters how far off a decision can be:
+
+    >>> round(float(cl.total_uncertainty([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]], "ordinal")), 3)
+    0.6
     """
     Q = as_credal_set(Q)
-    return Q.origin.wrap(as_distance(distance).total(Q.plain()))
+    return Q.origin.wrap(as_distance(distance, Q.n_classes).total(Q.plain()))
 
 
 def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = False) -> Any:
@@ -46,20 +60,24 @@ def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or distance, default="tv"
-        The geometry on distributions.
+        The geometry on distributions: ``"tv"``, ``"ordinal"`` (Wasserstein on 0, ..., K-1),
+        ``"kolmogorov"``, or a distance object.
     return_error : bool, default=False
-        Also return the certified duality gap of the upper end, ``(...)``.
+        Also return the certified error of the ends, ``(...)``: the larger of how far the lower
+        end may lie above the smallest value and the upper end below the largest.
 
     Returns
     -------
     Interval, or (Interval, array)
         Both ends are attained by members of the set, not only by its generators: where the
         generators disagree on the most probable class, the upper end is the value of a matrix
-        game, found by an exact simplex method for each instance on its own.
+        game, found by an exact simplex method for each instance on its own. For MMD and finite
+        classes of test functions the upper end is not a convex problem and comes from branch and
+        bound; a `RuntimeWarning` says if an error above 1e-6 is left that was not asked for.
 
     References
     ----------
-    The paper, equation (3), Propositions 4.6 and 4.8, and Algorithm 4.
+    The paper, equation (3), Propositions 4.7 and 4.9, and Algorithm 4.
 
     Examples
     --------
@@ -70,9 +88,12 @@ def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     np.float64(0.5)
     """
     Q = as_credal_set(Q)
-    lower, upper, gap = as_distance(distance).aleatoric(Q.plain())
+    lower, upper, error = as_distance(distance, Q.n_classes).aleatoric(Q.plain())
     interval = Interval(Q.origin.wrap(lower), Q.origin.wrap(upper))
-    return (interval, Q.origin.wrap(gap)) if return_error else interval
+    if return_error:
+        return interval, Q.origin.wrap(error)
+    warn_of_error(error, "aleatoric uncertainty")
+    return interval
 
 
 def epistemic_uncertainty(Q: Any, distance: Any = "tv") -> Any:
@@ -83,17 +104,18 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or distance, default="tv"
-        The geometry on distributions; it must be a metric.
+        The geometry on distributions; see `total_uncertainty`. A cost that is not
+        symmetric or breaks the triangle inequality is refused.
 
     Returns
     -------
     array of shape (...)
-        For hulls the largest distance between two members, in O(M^2 K); with total variation in
-        O(M 2^K) where that is less, and in less than M^2 pairs for many members close together.
+        For hulls half the largest distance between two members, in O(M^2 K); with total variation
+        in O(M 2^K) where that is less, and in less than M^2 pairs for many members close together.
 
     References
     ----------
-    The paper, equation (4) and Proposition 4.6.
+    The paper, equation (4) and Proposition 4.7.
 
     Examples
     --------
@@ -102,4 +124,16 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     0.1
     """
     Q = as_credal_set(Q)
-    return Q.origin.wrap(as_distance(distance).epistemic(Q.plain()))
+    return Q.origin.wrap(as_distance(distance, Q.n_classes).epistemic(Q.plain()))
+
+
+def warn_of_error(error: Array, what: str) -> None:
+    """Warn of instances with an error above `CERTIFIED`, which the caller did not ask for."""
+    large = np.asarray(error) > CERTIFIED
+    if large.any():
+        warnings.warn(
+            f"{what}: {int(large.sum())} of {large.size} instances are certified only to "
+            f"{float(np.max(error)):.3g}; pass return_error=True for the error of each",
+            RuntimeWarning,
+            stacklevel=3,
+        )

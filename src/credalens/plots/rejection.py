@@ -62,6 +62,13 @@ def rejection_curves(
 
 def _draw(ax: Any, name: str, value: Any, *, colour: str, line: Any, width: float = 2.0) -> None:
     several = [value] if isinstance(value, RejectionCurve) else list(value)
+    if not several:
+        _validation.refuse("curves", f"{name!r} has no curve", "pass at least one")
+    bins = sorted({len(curve.rejection) for curve in several})
+    if len(bins) > 1:
+        _validation.refuse(
+            "curves", f"{name!r} has curves of {bins} bins", "pass curves of the same n_bins"
+        )
     accuracy = np.stack([curve.accuracy for curve in several])
     mean = accuracy.mean(axis=0)
     x = several[0].rejection

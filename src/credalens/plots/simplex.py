@@ -81,12 +81,14 @@ def simplex(
         )
     if len(class_names) != 3:
         _validation.refuse("class_names", f"has {len(class_names)} names", "pass three")
+    members = np.asarray(hull.members, np.float64).reshape(-1, hull.n_members, 3)
+    if labels is not None and len(labels) != len(members):
+        _validation.refuse("labels", f"has {len(labels)} names", f"pass {len(members)}, one a set")
     if ax is None:
         from matplotlib.figure import Figure
 
         ax = Figure(figsize=(5.6, 5.2), layout="constrained").add_subplot()
     _triangle(ax, class_names)
-    members = np.asarray(hull.members, np.float64).reshape(-1, hull.n_members, 3)
     for i, one in enumerate(members):
         _set(ax, one, COLOURS[i % len(COLOURS)], labels[i] if labels else None)
     if labels:

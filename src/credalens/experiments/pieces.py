@@ -1,0 +1,198 @@
+"""Work cut into pieces that are kept: a run that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from credalens._files import replacing
+from credalens.datasets import Dataset
+from credalens.experiments.protocol import Config, components, run_piece
+
+#: So many of the largest datasets come last.
+N_LARGEST = 5
+
+Piece = dict[str, Any]
+
+
+class OtherRun(ValueError):
+    """The folder holds pieces that were computed with other settings."""
+
+
+@dataclass
+class Store:
+    """The folder of finished pieces."""
+
+    folder: Path
+    config: Config
+
+    def open(self) -> None:
+        """Make the folder, or check that its pieces belong to this configuration."""
+        wanted = self.config.describe()
+        path = self.folder / "config.json"
+        if path.exists():
+            found = json.loads(path.read_text())
+            different = sorted(key for key in wanted if found.get(key) != wanted[key])
+            if different:
+                raise OtherRun(
+                    f"{self.folder} holds a run with another {', '.join(different)}; "
+                    "choose another folder for --out, or remove this one"
+                )
+            return
+        self.folder.joinpath("pieces").mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(wanted, indent=1) + "\n")
+
+    def path(self, name: str, split: int) -> Path:
+        """Return where a piece is kept."""
+        return self.folder / "pieces" / f"{name}-{split:02d}.json"
+
+    def read(self, name: str, split: int, families: Sequence[str]) -> Piece | None:
+        """Return a finished piece if it has every measure that is asked for."""
+        path = self.path(name, split)
+        if not path.exists():
+            return None
+        piece: Piece = json.loads(path.read_text())
+        wanted = {f"{component} {family}" for family in families for component in components(family)}
+        return piece if wanted <= set(piece["measures"]) else None
+
+    def write(self, piece: Piece) -> None:
+        """Keep a piece; it is there whole or not at all."""
+        with replacing(self.path(piece["dataset"], piece["split"])) as temporary:
+            temporary.write_text(json.dumps(piece) + "\n")
+
+
+@dataclass
+class Outcome:
+    """What a run found."""
+
+    pieces: list[Piece]
+    #: Datasets that failed, with the reason.
+    failures: dict[str, str] = field(default_factory=dict)
+    #: Pieces that the time limit left out.
+    n_left: int = 0
+    #: Pieces that were there already.
+    n_kept: int = 0
+
+
+def in_order(sizes: dict[str, int], n_splits: int) -> list[tuple[str, int]]:
+    """Return (dataset, split) in the order of work.
+
+    Split by split, so that a run that is stopped has the same number of splits, or one more, of
+    nearly all datasets. After their first split, the five largest wait for all others.
+
+    Examples
+    --------
+    >>> from credalens.experiments.pieces import in_order
+    >>> sizes = {"huge": 90, "small": 1, "b": 50, "c": 60, "d": 70, "e": 80}
+    >>> [name for name, _ in in_order(sizes, 2)[:7]]
+    ['small', 'b', 'c', 'd', 'e', 'huge', 'small']
+    """
+    names = sorted(sizes, key=lambda name: (sizes[name], name))
+    later = [(part, range(1, n_splits)) for part in (names[:-N_LARGEST], names[-N_LARGEST:])]
+    return [
+        (name, split)
+        for part, splits in [(names, range(min(n_splits, 1))), *later]
+        for split in splits
+        for name in part
+    ]
+
+
+def compute(
+    store: Store,
+    order: Sequence[tuple[str, int]],
+    families: Sequence[str],
+    load: Callable[[str], Dataset],
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    minutes: float | None = None,
+    advance: Callable[[str, int], None] = lambda name, split: None,
+) -> Outcome:
+    """Compute what is not there yet, keep each piece as it comes, and return all of them.
+
+    `advance` is told of every piece that is done. After `minutes` no further piece is begun.
+    """
+    from joblib import Parallel, delayed
+
+    store.open()
+    done = {key: store.read(*key, families) for key in order}
+    outcome = Outcome([], n_kept=sum(piece is not None for piece in done.values()))
+    for key, kept in done.items():
+        if kept is not None:
+            advance(*key)
+    deadline = None if minutes is None else time.time() + 60 * minutes
+    cached = functools.lru_cache(maxsize=N_LARGEST + 1)(load)
+
+    def tasks() -> Iterator[Any]:
+        for name, split in order:
+            if done[name, split] is not None or name in outcome.failures:
+                continue
+            try:
+                data = cached(name)
+            except (OSError, ValueError) as error:
+                outcome.failures[name] = _reason(error)
+                continue
+            yield delayed(attempt)(name, data.X, data.y, split, store.config, families, deadline)
+
+    with _backend(scheduler):
+        results = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(tasks())
+        for name, split, piece, failure in results:
+            if piece is not None:
+                store.write(piece)
+                done[name, split] = piece
+            elif failure is not None:
+                outcome.failures.setdefault(name, failure)
+            else:
+                outcome.n_left += 1
+            advance(name, split)
+    outcome.pieces = [
+        piece
+        for (name, _), piece in done.items()
+        if piece is not None and name not in outcome.failures
+    ]
+    return outcome
+
+
+def attempt(
+    name: str,
+    X: Any,
+    y: Any,
+    split: int,
+    config: Config,
+    families: Sequence[str],
+    deadline: float | None,
+) -> tuple[str, int, Piece | None, str | None]:
+    """Compute a piece; return it, or why there is none (None if it is too late for it)."""
+    if deadline is not None and time.time() > deadline:
+        return name, split, None, None
+    try:
+        return name, split, run_piece(name, X, y, split, config, families), None
+    except Exception as error:
+        return name, split, None, _reason(error)
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _backend(scheduler: str | None) -> AbstractContextManager[Any]:
+    """Return joblib's own processes, or the Dask cluster at an address."""
+    if scheduler is None:
+        return nullcontext()
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "--scheduler needs Dask: pip install 'credalens[dask]'"
+        ) from error
+    from joblib import parallel_config
+
+    client = Client(scheduler)
+    return parallel_config(backend="dask", client=client)  # type: ignore[no-any-return]

@@ -1,0 +1,140 @@
+"""The command line: help, exit codes, and nothing on stderr unless something is wrong."""
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from credalens import cli
+from credalens.experiments import demo as experiment
+from test_demo import FILES, small_forests
+
+SCRIPT = Path(sys.executable).with_name("credalens")
+runner = CliRunner(env={"COLUMNS": "100", "FORCE_COLOR": None})
+
+
+def run(*arguments, cwd=None):
+    """Run the installed command with its streams in pipes."""
+    surroundings = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
+    return subprocess.run(
+        [SCRIPT, *arguments],
+        capture_output=True, text=True, timeout=300, cwd=cwd,
+        env=surroundings | {"COLUMNS": "100"},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(experiment, "N_MEMBERS", 2)
+    monkeypatch.setattr(experiment, "N_RANDOM_ORDERS", 3)
+    monkeypatch.setattr(experiment, "random_forests", small_forests)
+
+
+def test_help():
+    done = run("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Total, aleatoric and epistemic uncertainty" in done.stdout
+    assert "demo" in done.stdout
+    assert "--version" in done.stdout
+
+
+def test_version():
+    done = run("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"credalens {importlib.metadata.version('credalens')}\n"
+
+
+def test_help_of_the_demo():
+    done = run("demo", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in ("--out", "--seed", "credalens-demo", "scores.csv", "rejection_curves.png",
+                 "simplex.png", "Example: credalens demo --out"):  # fmt: skip
+        assert word in done.stdout
+
+
+def test_no_command_shows_the_help_and_fails():
+    done = run()
+    assert done.returncode == 2
+    assert "Usage:" in done.stdout + done.stderr
+    assert "demo" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonsense"], "nonsense"),
+        (["demo", "--seed", "-1"], "--seed"),
+        (["demo", "--seed", "many"], "--seed"),
+        (["demo", "--nonsense"], "--nonsense"),
+        (["demo", "extra"], "extra"),
+        (["demo", "--out", __file__], "--out"),
+    ],
+    ids=["command", "negative seed", "seed in words", "option", "argument", "out is a file"],
+)
+def test_mistakes_are_named_on_stderr(arguments, message, tmp_path):
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_does_not_load_what_the_commands_need():
+    program = (
+        "import sys, credalens.cli\n"
+        "print([m for m in ('sklearn', 'matplotlib', 'scipy', 'pyarrow') if m in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+def test_demo(quick, tmp_path):
+    out = tmp_path / "out"
+    done = runner.invoke(cli.app, ["demo", "--out", str(out), "--seed", "3"])
+    assert done.exit_code == 0, done.output
+    assert done.stderr == ""  # no progress bar in a pipe
+    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+    text = done.stdout
+    assert "Accuracy of the vote: 0." in text
+    for word in ("total", "aleatoric", "epistemic", "tv", "entropy", "hartley", "AUC", "MR",
+                 "random order, mean of 3", "oracle order"):  # fmt: skip
+        assert word in text
+    for name in FILES:
+        assert f"wrote {out / name}\n" in text
+    # Eight scores, each with its time, and the two reference orders without.
+    assert text.count(" ms ") == 8
+
+
+def test_demo_passes_the_seed_on(monkeypatch, tmp_path):
+    seen = []
+
+    def remembering(out, seed, track):
+        seen.append((out, seed))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiment, "run", remembering)
+    done = runner.invoke(cli.app, ["demo", "--out", str(tmp_path / "a"), "--seed", "7"])
+    assert seen == [(tmp_path / "a", 7)]
+    assert done.exit_code != 0  # interrupted
+    runner.invoke(cli.app, ["demo"])
+    assert seen[1] == (Path("credalens-demo"), 0)
+
+
+def test_forced_colours_do_not_force_a_progress_bar_into_a_pipe(quick, tmp_path):
+    done = runner.invoke(cli.app, ["demo", "--out", str(tmp_path)], env={"FORCE_COLOR": "1"})
+    assert done.exit_code == 0
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_the_whole_demo_in_a_pipe(tmp_path):
+    done = run("demo", "--seed", "1", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Accuracy of the vote: 0.9" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["credalens-demo"]
+    assert sorted(p.name for p in (tmp_path / "credalens-demo").iterdir()) == sorted(FILES)

@@ -1,0 +1,63 @@
+"""Files that are whole or not there."""
+
+import os
+
+import pytest
+
+from credalens._files import replacing
+
+
+def test_the_file_appears_when_the_block_ends(tmp_path):
+    path = tmp_path / "scores.csv"
+    with replacing(path) as temporary:
+        assert temporary.parent == path.parent  # a move within one file system is atomic
+        assert temporary.suffix == ".csv"
+        assert temporary != path
+        temporary.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_existing_file_is_replaced_at_the_end_only(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("old")
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, SystemExit])
+def test_a_failure_leaves_everything_as_it_was(tmp_path, error):
+    path = tmp_path / "scores.csv"
+    path.write_text("old")
+    with pytest.raises(error), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise error
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failure_leaves_nothing_new(tmp_path):
+    with pytest.raises(OSError, match="disk full"), replacing(tmp_path / "a.png") as temporary:
+        temporary.write_bytes(b"half")
+        raise OSError("disk full")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_the_mode_is_that_of_any_other_new_file(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        with replacing(tmp_path / "a.csv") as temporary:
+            temporary.write_text("new")
+        assert os.umask(mask) == mask  # left as it was
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_missing_folder_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError), replacing(tmp_path / "no" / "a.csv"):
+        pass
