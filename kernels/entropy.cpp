@@ -456,12 +456,16 @@ double library_entropy(const double* p, const double* floor, double* log_p, doub
     return entropy > 0 ? entropy : entropy - entropy;  // p_y = 1 + 1e-16 is none; a NaN stays one
 }
 
+// Rows and weights sum to 1 up to rounding; p is made to, so that certainty is exactly 0.
+CREDALENS_INLINE void rescale(double* p, int width) {
+    const double mass = sum_by_lanes(p, width);
+    for (int y = 0; y < width; ++y) p[y] /= mass;
+}
+
 // The entropy at p and the duality gap there, from the data and the weights only.
 CREDALENS_INLINE void certify(Workspace& ws, double& value, double& gap) {
     combine(ws, ws.w, ws.here.p);
-    // The weights sum to 1 up to rounding; p is made to, so that certainty is exactly 0.
-    const double mass = sum_by_lanes(ws.here.p, ws.width);
-    for (int y = 0; y < ws.width; ++y) ws.here.p[y] /= mass;
+    rescale(ws.here.p, ws.width);
     value = library_entropy(ws.here.p, ws.floor, ws.here.log_p, ws.scaled, ws.classes, ws.width);
     const double best = ws.g[price(ws, ws.here.log_p)];
     gap = best > value ? best - value : value - value;
@@ -499,6 +503,7 @@ double row_entropy(Workspace& ws, int m) {
     const int width = padded(classes);
     std::fill(p + classes, p + width, 0.0);
     std::fill(zero, zero + width, 0.0);
+    rescale(p, width);
     return library_entropy(p, zero, ws.here.log_p, ws.scaled, classes, width);
 }
 

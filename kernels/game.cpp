@@ -453,7 +453,7 @@ CREDALENS_INLINE int pure_bounds(const T* CREDALENS_RESTRICT A, int M, int K, Ga
 template <class T>
 CREDALENS_INLINE void solve_game(const T* A, int M, int K, GameWorkspace& g) {
     const int first = pure_bounds(A, M, K, g);
-    if (g.upper - g.lower <= kGoal) return;  // a pure saddle, M = 1 and K = 1 among them
+    if (g.upper - g.lower <= kGoal) return;  // a saddle; so are M = 1 and K = 1
     load_game(A, g);
     solve_program(g, first);
 }

@@ -4,7 +4,7 @@
 //
 //     v = min_{w in simplex} max_y (w^T A)_y = max_{q in simplex} min_m (A q)_m.
 //
-// A pure saddle point is recognised exactly and costs one pass over A. Any other game is the linear
+// A pure saddle point costs one pass over A, and has gap 0. Any other game is the linear
 // program  max sum x, A^T x <= 1, x >= 0  (optimum 1 / v, w = v x), solved by a dense simplex.
 // Whatever the simplex did, the answer is certified on A itself: `value` is attained by the
 // weights, no weights can do better than `value - gap`.
@@ -64,7 +64,7 @@ private:
 // dual:    (n, K), optimal q, or null.
 //
 // The result for an instance depends on that instance alone, bit for bit.
-// Cost: O(M K) at a pure saddle; otherwise about 1 to 3 min(M, K) pivots of O(min(M, K) R) each,
+// Cost: O(M K) at a pure saddle; otherwise about 1 to 7 min(M, K) pivots of O(min(M, K) R) each,
 // where R is max(M, K), or beyond 128 the number of rows generated (some multiple of min(M, K)).
 template <class T>
 void solve_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,

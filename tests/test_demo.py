@@ -215,11 +215,14 @@ def test_pictures_survive_a_failure(finished, quick, monkeypatch, tmp_path, name
         raise OSError("disk full")
 
     monkeypatch.setattr(Figure, "savefig", failing)
+    draw = {
+        "simplex.png": lambda: demo.draw_simplex(path, 0, lambda items, _: items),
+        "rejection_curves.png": lambda: demo.draw_curves(
+            path, result.rows, result.oracle, result.random
+        ),
+    }[name]
     with pytest.raises(OSError, match="disk full"):
-        if name == "simplex.png":
-            demo.draw_simplex(path, 0, lambda items, _: items)
-        else:
-            demo.draw_curves(path, result.rows, result.oracle, result.random)
+        draw()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

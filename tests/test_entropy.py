@@ -429,7 +429,8 @@ def test_uncertified_gaps_are_counted_and_the_worst_is_named():
     gap = np.array([0.0, 1.01e-9, 3e-4, 0.9e-9, 2e-7]) * math.log(2)
     with pytest.warns(
         RuntimeWarning,
-        match=r"upper entropy: 3 of 5 instances .*certified to 1e-09 bits.*worst error is 0\.0003 b",
+        match=r"upper entropy: 3 of 5 instances .*certified to 1e-09 bits.*"
+        r"worst error is 0\.0003 bits",
     ):
         certify(gap, "upper entropy")
 

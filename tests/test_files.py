@@ -7,6 +7,12 @@ import pytest
 from credalens._files import replacing
 
 
+def write_half(path, error):
+    with replacing(path) as temporary:
+        temporary.write_text("half")
+        raise error
+
+
 def test_the_file_appears_when_the_block_ends(tmp_path):
     path = tmp_path / "scores.csv"
     with replacing(path) as temporary:
@@ -32,17 +38,15 @@ def test_an_existing_file_is_replaced_at_the_end_only(tmp_path):
 def test_a_failure_leaves_everything_as_it_was(tmp_path, error):
     path = tmp_path / "scores.csv"
     path.write_text("old")
-    with pytest.raises(error), replacing(path) as temporary:
-        temporary.write_text("half")
-        raise error
+    with pytest.raises(error):
+        write_half(path, error)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_failure_leaves_nothing_new(tmp_path):
-    with pytest.raises(OSError, match="disk full"), replacing(tmp_path / "a.png") as temporary:
-        temporary.write_bytes(b"half")
-        raise OSError("disk full")
+    with pytest.raises(OSError, match="disk full"):
+        write_half(tmp_path / "a.png", OSError("disk full"))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -149,7 +149,7 @@ def test_a_value_does_not_depend_on_the_number_of_threads(monkeypatch, method):
 def test_shapes_and_dtypes(method):
     P = dirichlet(12, 4, 6)
     options = {"method": method, "random_state": 0, "return_error": True}
-    value, error = cl.generalized_hartley(P, **options)
+    value, _ = cl.generalized_hartley(P, **options)
     deep, _ = cl.generalized_hartley(P.reshape(3, 1, 4, 4, 6), **options)
     assert_array_equal(deep, value.reshape(3, 1, 4))
     assert isinstance(cl.generalized_hartley(P[0], method=method, random_state=0), np.float64)

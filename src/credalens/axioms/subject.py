@@ -59,7 +59,7 @@ class Subject:
         if not isinstance(Q, CredalSet) or Q.batch_shape != members.shape[:1]:
             _validation.refuse(
                 "sets",
-                f"made {Q!r} of members of shape {members.shape}",
+                f"made a {type(Q).__name__} of members of shape {members.shape}",
                 f"return a batch of {len(members)} credal sets",
             )
         return Q
@@ -125,7 +125,8 @@ class Subject:
         """Say where the sets of `moved` are those of `members`, translated."""
         if self.sets is None:
             return np.ones(len(members), bool)
-        shift = (moved - members)[:, :1]
+        # Members that move by t need not move their set by t as well.
+        shift = (self.lower(moved) - self.lower(members))[:, None]
         there, back = self.generators(members) + shift, self.generators(moved) - shift
         inside = (there.min(axis=(1, 2)) >= -INSIDE) & (back.min(axis=(1, 2)) >= -INSIDE)
         there, back = (np.clip(x, 0, 1) for x in (there, back))

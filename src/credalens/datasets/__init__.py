@@ -1,15 +1,22 @@
 """Data to try things on: the KEEL files of the paper, and what scikit-learn brings along."""
 
 from credalens.datasets.bundled import BUNDLED, load_bundled
-from credalens.datasets.dat import Dataset, MalformedFile, read_dat
-from credalens.datasets.keel import KEEL, MissingDataset, Shape, find_keel, keel_name, load_keel
+from credalens.datasets.dat import Dataset, MalformedFileError, read_dat
+from credalens.datasets.keel import (
+    KEEL,
+    MissingDatasetError,
+    Shape,
+    find_keel,
+    keel_name,
+    load_keel,
+)
 
 __all__ = [
     "BUNDLED",
     "KEEL",
     "Dataset",
-    "MalformedFile",
-    "MissingDataset",
+    "MalformedFileError",
+    "MissingDatasetError",
     "Shape",
     "find_keel",
     "keel_name",

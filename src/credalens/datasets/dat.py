@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -24,7 +26,7 @@ _ATTRIBUTE = re.compile(
 _FIELD = re.compile(r"""\s*('[^']*'|"[^"]*"|[^,]*?)\s*(?:,|$)""")
 
 
-class MalformedFile(ValueError):
+class MalformedFileError(ValueError):
     """A file that does not follow its format; the message names file, line and reason."""
 
 
@@ -87,7 +89,7 @@ def read_dat(path: str | Path) -> Dataset:
 
     Raises
     ------
-    MalformedFile
+    MalformedFileError
         With the line (counted from 1) and the reason.
 
     Notes
@@ -120,7 +122,7 @@ def read_dat(path: str | Path) -> Dataset:
     path = Path(path)
 
     def fail(line: int, reason: str) -> NoReturn:
-        raise MalformedFile(f"{path}, line {line}: {reason}")
+        raise MalformedFileError(f"{path}, line {line}: {reason}")
 
     raw = path.read_bytes()
     try:
@@ -129,20 +131,15 @@ def read_dat(path: str | Path) -> Dataset:
         text = raw.decode("latin-1")
     lines = text.splitlines()
     header, start = _read_header(lines, fail)
-    rows, numbers = _read_rows(lines, start, header, fail)
-    if not rows:
-        fail(len(lines), "no data rows")
-    columns = list(zip(*rows, strict=True))
+    columns, numbers = _read_columns(lines, start, header, fail)
     if not header.attributes:
-        header.attributes = [
-            _guess(f"column {i + 1}", column) for i, column in enumerate(columns)
-        ]
+        header.attributes = [_guess(f"column {i}", column) for i, column in enumerate(columns)]
     inputs, output = _roles(header, len(columns), fail, len(lines))
 
     def codes(i: int) -> Array:
         return _column(columns[i], header.attributes[i], numbers, fail)
 
-    X = np.column_stack([codes(i) for i in inputs]) if inputs else np.empty((len(rows), 0))
+    X = np.column_stack([codes(i) for i in inputs]) if inputs else np.empty((len(numbers), 0))
     classes, names = _classes(columns[output], header.attributes[output], numbers, fail)
     whole = ~(np.isnan(X).any(axis=1) | (classes < 0))
     if not whole.any():
@@ -197,7 +194,7 @@ def _read_header(lines: list[str], fail: Callable[[int, str], NoReturn]) -> tupl
         if word == "@data":
             return header, i + 1
         if word == "@attribute":
-            header.attributes.append(_read_attribute(rest, header, lambda r, n=i: fail(n + 1, r)))  # type: ignore[misc]
+            header.attributes.append(_read_attribute(rest, header, functools.partial(fail, i + 1)))
         elif word in ("@input", "@inputs"):
             header.inputs = [_plain(name) for name in _fields(rest)]
         elif word in ("@output", "@outputs"):
@@ -229,32 +226,31 @@ def _read_attribute(rest: str, header: _Header, fail: Callable[[str], NoReturn])
     return _Attribute(name, None)
 
 
-def _read_rows(
+def _read_columns(
     lines: list[str], start: int, header: _Header, fail: Callable[[int, str], NoReturn]
 ) -> tuple[list[list[str]], list[int]]:
-    """Return the fields of each row, and the rows' line numbers."""
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    wanted = len(header.attributes)
-    for i in range(start, len(lines)):
-        line = lines[i]
-        if not line or line.isspace() or line.startswith("%"):
-            continue
-        row = _fields(line)
-        wanted = wanted or len(row)
-        if len(row) != wanted:
-            fail(i + 1, f"{len(row)} values, {wanted} expected")
-        rows.append(row)
-        numbers.append(i + 1)
-    return rows, numbers
+    """Return the fields column by column, and the line number of each row."""
+    places = [i for i in range(start, len(lines)) if lines[i].strip() and lines[i][0] != "%"]
+    body = [lines[i] for i in places]
+    if not body:
+        fail(len(lines), "no data rows")
+    # One flat list: a list for each row would keep the garbage collector busy for seconds.
+    if any("'" in line or '"' in line for line in body):
+        rows = [_fields(line) for line in body]
+        counts, flat = [len(row) for row in rows], [text for row in rows for text in row]
+    else:
+        counts, flat = [line.count(",") + 1 for line in body], ",".join(body).split(",")
+    wanted = len(header.attributes) or counts[0]
+    for place, count in zip(places, counts, strict=True):
+        if count != wanted:
+            fail(place + 1, f"{count} values, {wanted} expected")
+    return [flat[i::wanted] for i in range(wanted)], [place + 1 for place in places]
 
 
 def _roles(
     header: _Header, n_columns: int, fail: Callable[[int, str], NoReturn], last: int
 ) -> tuple[list[int], int]:
     """Return the columns of the features, and that of the class."""
-    if n_columns < 1:
-        fail(last, "no columns")
     if header.outputs is not None and len(header.outputs) != 1:
         fail(last, f"{len(header.outputs)} outputs; one class is expected")
 
@@ -282,7 +278,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if np.isfinite(value) else None
+    return value if math.isfinite(value) else None
 
 
 def _guess(name: str, column: Iterable[str]) -> _Attribute:
@@ -293,80 +289,41 @@ def _guess(name: str, column: Iterable[str]) -> _Attribute:
     return _Attribute(name, tuple(sorted(values)))
 
 
-def _lookup(
-    column: tuple[str, ...],
-    parse: Callable[[str], float],
-    numbers: list[int],
-    fail: Callable[[int, str], NoReturn],
-) -> Array:
-    """Return the parsed column; each distinct text is parsed once, and a bad one is located."""
-    table: dict[str, float] = {}
-    for text in set(column):
-        try:
-            table[text] = np.nan if _plain(text) in MISSING else parse(_plain(text))
-        except ValueError as error:
-            # The first bad row of the file, not of the set.
-            bad = {t for t in set(column) - set(table) if _bad(t, parse)}
-            row = next(i for i, t in enumerate(column) if t in bad)
-            del error
-            _explain(column[row], parse, numbers[row], fail)
-    return np.fromiter(map(table.__getitem__, column), np.float64, len(column))
-
-
-def _bad(text: str, parse: Callable[[str], float]) -> bool:
-    if _plain(text) in MISSING:
-        return False
-    try:
-        parse(_plain(text))
-    except ValueError:
-        return True
-    return False
-
-
-def _explain(
-    text: str, parse: Callable[[str], float], line: int, fail: Callable[[int, str], NoReturn]
-) -> None:
-    try:
-        parse(_plain(text))
-    except ValueError as error:
-        fail(line, str(error))
-
-
-def _parser(attribute: _Attribute) -> Callable[[str], float]:
+def _parser(attribute: _Attribute) -> Callable[[str], float | None]:
+    """Return the function that makes a number of a value, or None of a wrong one."""
     if attribute.values is None:
-
-        def number(text: str) -> float:
-            value = _number(text)
-            if value is None:
-                raise ValueError(f"{attribute.name!r} is {text!r}, not a number")
-            return value
-
-        return number
-    places: dict[Any, int] = {value: i for i, value in enumerate(attribute.values)}
+        return _number
+    places: dict[str | float | None, int] = {}
     # Headers write {1, 2} where rows write 1.0: equal numbers are the same value.
-    for i, value in enumerate(attribute.values):
-        places.setdefault(_number(value) if _number(value) is not None else value, i)
-
-    def nominal(text: str) -> float:
-        place = places.get(text, places.get(_number(text)))
-        if place is None:
-            raise ValueError(f"{attribute.name!r} is {text!r}, not one of its declared values")
-        return place
-
-    return nominal
+    for key in (lambda value: value, _number):
+        for i, value in enumerate(attribute.values):
+            places.setdefault(key(value), i)
+    places.pop(None, None)
+    return lambda text: places.get(text, places.get(_number(text)))
 
 
 def _column(
-    column: tuple[str, ...],
+    column: list[str],
     attribute: _Attribute,
     numbers: list[int],
     fail: Callable[[int, str], NoReturn],
 ) -> Array:
-    return _lookup(column, _parser(attribute), numbers, fail)
+    """Return a column as numbers, NaN where missing; each distinct text is parsed once."""
+    parse = _parser(attribute)
+    distinct = set(column)
+    table = {
+        text: math.nan if _plain(text) in MISSING else parse(_plain(text)) for text in distinct
+    }
+    bad = {text for text, value in table.items() if value is None}
+    if bad:
+        row = next(i for i, text in enumerate(column) if text in bad)
+        wanted = "not a number" if attribute.values is None else "not one of its declared values"
+        fail(numbers[row], f"{attribute.name!r} is {_plain(column[row])!r}, {wanted}")
+    return np.fromiter(map(table.__getitem__, column), np.float64, len(column))
 
 
 def _classes(
-    column: tuple[str, ...],
+    column: list[str],
     attribute: _Attribute,
     numbers: list[int],
     fail: Callable[[int, str], NoReturn],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from pathlib import Path
@@ -90,7 +91,7 @@ KEEL: dict[str, Shape] = {
 }
 
 
-class MissingDataset(LookupError):
+class MissingDatasetError(LookupError):
     """A dataset that no source has; the message says what to do."""
 
     def __str__(self) -> str:
@@ -109,7 +110,9 @@ def keel_name(name: str) -> str:
     plain = {known.replace("_", "-"): known for known in KEEL}
     known = plain.get(name.strip().lower().replace("_", "-"))
     if known is None:
-        raise MissingDataset(f"no KEEL dataset is called {name.strip()!r}; known: {', '.join(KEEL)}")
+        raise MissingDatasetError(
+            f"no KEEL dataset is called {name.strip()!r}; known: {', '.join(KEEL)}"
+        )
     return known
 
 
@@ -122,7 +125,7 @@ def find_keel(name: str, source: str | Path | None = None) -> Path:
 
     Raises
     ------
-    MissingDataset
+    MissingDatasetError
         If the name is unknown or no source has it.
     """
     name = keel_name(name)
@@ -155,8 +158,10 @@ def _download(name: str, tried: list[str]) -> Path:
         "as --data or set CREDALENS_DATA"
     )
     if importlib.util.find_spec("pooch") is None:
-        raise MissingDataset(f"{name}: {'; '.join([*tried, 'pooch is not installed'])}; {advice}")
-    import pooch
+        raise MissingDatasetError(
+            f"{name}: {'; '.join([*tried, 'pooch is not installed'])}; {advice}"
+        )
+    pooch = importlib.import_module("pooch")
 
     try:
         files = pooch.retrieve(
@@ -167,10 +172,12 @@ def _download(name: str, tried: list[str]) -> Path:
         )
     except Exception as error:
         reason = f"the KEEL site did not give it ({type(error).__name__})"
-        raise MissingDataset(f"{name}: {'; '.join([*tried, reason])}; {advice}") from error
+        raise MissingDatasetError(f"{name}: {'; '.join([*tried, reason])}; {advice}") from error
     found = [Path(file) for file in files if file.endswith(f"{name}.dat")]
     if not found:
-        raise MissingDataset(f"{name}: the archive of the KEEL site has no {name}.dat; {advice}")
+        raise MissingDatasetError(
+            f"{name}: the archive of the KEEL site has no {name}.dat; {advice}"
+        )
     return found[0]
 
 

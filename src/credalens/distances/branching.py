@@ -49,8 +49,8 @@ def maximise(
 ) -> tuple[Array, Array, Array]:
     """Maximise each of the problems, best nodes first.
 
-    `roots` holds the parts that make up each problem, ``(n, parts, ...)``. A problem ends when no node is above its best value by more than `tolerance`, or when it has had
-    `limit` nodes.
+    `roots` holds the parts that make up each problem, ``(n, parts, ...)``. A problem ends when no
+    node is above its best value by more than `tolerance`, or when it has had `limit` nodes.
 
     Returns
     -------

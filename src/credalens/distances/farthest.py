@@ -13,10 +13,14 @@ from credalens.distances.projection import nearest
 
 #: Error at which the search stops.
 TOLERANCE = 1e-7
-#: Nodes for the first look at all instances, then for those that it leaves open, one by one; of
-#: few members, where `TOLERANCE` is always reached in less, and of many.
-FIRST_LIMIT, FEW_LIMIT, MANY_LIMIT = 200, 50_000, 2000
-FEW_MEMBERS = 5
+#: Nodes for the first look at all instances, then for those that it leaves open, one by one: of
+#: few corners, where `TOLERANCE` is always reached in less, and of more.
+FIRST_LIMIT, FEW_LIMIT, MANY_LIMIT = 100, 50_000, 2000
+FEW_CORNERS = 5
+#: Numbers that the first look may hold for an instance, which lowers its limit for many members.
+FIRST_FLOATS = 1 << 17
+#: Most members for which a second look is worth its time.
+MOST_MEMBERS = 64
 #: Most simplices that a hull is cut into at the start.
 MOST_SIMPLICES = 10_000
 
@@ -27,14 +31,15 @@ def farthest(points: Array, classes: Array) -> tuple[Array, Array]:
     Points ``(n, M, r)`` span the hulls; classes are ``(K, r)``.
     """
     problems = FarthestFromClasses(points, classes)
-    first = min(FIRST_LIMIT, MANY_LIMIT)
-    _, bound, weights = maximise(problems, problems.roots(), TOLERANCE, first)
+    M = points.shape[1]
+    limit = min(FIRST_LIMIT, 1 + FIRST_FLOATS // M**2)
+    _, bound, weights = maximise(problems, problems.roots(), TOLERANCE, limit)
     value = problems.distance(weights)
-    for i in np.flatnonzero(bound > value + TOLERANCE):
+    for i in np.flatnonzero(bound > value + TOLERANCE) if M <= MOST_MEMBERS else ():
         # Members that add nothing, and more members than dimensions, hide the shape of a hull.
         corners = _corners(points[i])
         problem = FarthestFromClasses(corners[None], classes)
-        few = len(corners) <= FEW_MEMBERS
+        few = len(corners) <= FEW_CORNERS
         roots = _simplices(corners)
         limit = len(roots) + (FEW_LIMIT if few else MANY_LIMIT)
         _, upper, at = maximise(problem, roots[None], TOLERANCE, limit)
@@ -62,16 +67,16 @@ def _simplices(corners: Array) -> Array:
     whole = np.eye(M)[None]
     _, sizes, axes = np.linalg.svd(corners - corners.mean(axis=0), full_matrices=False)
     rank = int((sizes > 1e-10 * max(float(sizes.max(initial=0.0)), 1e-300)).sum())
-    if M <= rank + 1 or (rank > 3 and math.comb(M, rank + 1) > MOST_SIMPLICES):
+    if rank + 1 >= M or (rank > 3 and math.comb(M, rank + 1) > MOST_SIMPLICES):
         return whole
     flat = (corners - corners.mean(axis=0)) @ axes[:rank].T
     if rank == 1:
         order = np.argsort(flat[:, 0])
-        return whole[0][np.stack([order[:-1], order[1:]], axis=1)]
+        return np.asarray(whole[0][np.stack([order[:-1], order[1:]], axis=1)])
     from scipy.spatial import Delaunay, QhullError
 
     try:
-        return whole[0][Delaunay(flat).simplices]
+        return np.asarray(whole[0][Delaunay(flat).simplices])
     except QhullError:  # too flat to be cut: one part, and a looser bound
         return whole
 

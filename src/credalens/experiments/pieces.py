@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ N_LARGEST = 5
 Piece = dict[str, Any]
 
 
-class OtherRun(ValueError):
+class OtherRunError(ValueError):
     """The folder holds pieces that were computed with other settings."""
 
 
@@ -40,7 +41,7 @@ class Store:
             found = json.loads(path.read_text())
             different = sorted(key for key in wanted if found.get(key) != wanted[key])
             if different:
-                raise OtherRun(
+                raise OtherRunError(
                     f"{self.folder} holds a run with another {', '.join(different)}; "
                     "choose another folder for --out, or remove this one"
                 )
@@ -59,7 +60,9 @@ class Store:
         if not path.exists():
             return None
         piece: Piece = json.loads(path.read_text())
-        wanted = {f"{component} {family}" for family in families for component in components(family)}
+        wanted = {
+            f"{component} {family}" for family in families for component in components(family)
+        }
         return piece if wanted <= set(piece["measures"]) else None
 
     def write(self, piece: Piece) -> None:
@@ -187,12 +190,12 @@ def _backend(scheduler: str | None) -> AbstractContextManager[Any]:
     if scheduler is None:
         return nullcontext()
     try:
-        from distributed import Client
+        distributed = importlib.import_module("distributed")
     except ImportError as error:
         raise ModuleNotFoundError(
             "--scheduler needs Dask: pip install 'credalens[dask]'"
         ) from error
     from joblib import parallel_config
 
-    client = Client(scheduler)
+    client = distributed.Client(scheduler)
     return parallel_config(backend="dask", client=client)  # type: ignore[no-any-return]

@@ -86,9 +86,7 @@ def stratified_split(y: Array, test_share: float, seed: int) -> tuple[Array, Arr
 
     lonely = np.bincount(y)[y] < 2
     rows = np.flatnonzero(~lonely)
-    train, test = train_test_split(
-        rows, test_size=test_share, stratify=y[rows], random_state=seed
-    )
+    train, test = train_test_split(rows, test_size=test_share, stratify=y[rows], random_state=seed)
     return np.concatenate([train, np.flatnonzero(lonely)]), test
 
 

@@ -169,6 +169,6 @@ def ties(
     def tied(row: Row) -> bool:
         away = abs(getattr(row, f"{quantity}_mean") - top)
         sem = getattr(row, f"{quantity}_sd") / math.sqrt(row.n_datasets)
-        return away == 0 or away <= sem
+        return bool(away == 0 or away <= sem)
 
     return [tied(row) for row in rows]
