@@ -16,14 +16,23 @@ constexpr int kMaxSignClasses = 20;
 constexpr int kMinSortedMembers = 200;
 // Members compared first, to guess whether sorting will spare most pairs.
 constexpr int kProbe = 16;
+// Up to this many members, pairs are summed in blocks of classes that stay in the first-level cache.
+constexpr int kMaxBlockedMembers = 64;
+constexpr int kBlockEntries = 4096;
 
 int padded(int K) { return (K + kLanes - 1) / kLanes * kLanes; }
+
+int block_columns(int M) { return kBlockEntries / M / kLanes * kLanes; }
 
 // Scratch memory of one thread, sized once for (M, K).
 template <class T>
 struct Workspace {
     Workspace(int M, int K, PairMethod method)
         : rows(static_cast<std::size_t>(M) * padded(K)), lower(padded(K)) {
+        if (M <= kMaxBlockedMembers) {
+            block.resize(static_cast<std::size_t>(M) * block_columns(M));
+            sums.resize(static_cast<std::size_t>(M) * M);
+        }
         if (method == PairMethod::signs) {
             columns.resize(static_cast<std::size_t>(K) * padded(M));
             levels.resize(static_cast<std::size_t>(K) * padded(M));
@@ -36,6 +45,8 @@ struct Workspace {
     }
     std::vector<T> rows;           // an instance, each row padded with zeros to whole vectors
     std::vector<T> lower;          // smallest probability of each class
+    std::vector<double> block;     // some classes of all members
+    std::vector<double> sums;      // distances of all pairs, so far
     std::vector<double> columns;   // the instance transposed, for the sign form
     std::vector<double> levels;    // partial sums of the sign form, one row a depth
     std::vector<double> centroid, radius;
@@ -64,7 +75,55 @@ CREDALENS_INLINE double l1_tile(const T* a, const T* b, const T* c, const T* d, 
     return left > right ? left : right;
 }
 
-// All pairs, two by two rows at a time. K is a whole number of vectors.
+// Adds the distances between all pairs of rows to `sums` (M, M), two by two rows at a time.
+CREDALENS_INLINE void add_pairs(const double* rows, int M, int width, double* sums) {
+    for (int i = 0; i + 1 < M; i += 2) {
+        const double *a = rows + i * width, *b = a + width;
+        double *from_a = sums + i * M, *from_b = from_a + M;
+        from_a[i + 1] += l1(a, b, width);
+        int j = i + 2;
+        for (; j + 1 < M; j += 2) {
+            const double *c = rows + j * width, *d = c + width;
+            Double8 ac = {}, ad = {}, bc = {}, bd = {};
+            for (int y = 0; y < width; y += kLanes) {
+                const Double8 va = load8(a + y), vb = load8(b + y);
+                const Double8 vc = load8(c + y), vd = load8(d + y);
+                ac += abs8(va - vc);
+                ad += abs8(va - vd);
+                bc += abs8(vb - vc);
+                bd += abs8(vb - vd);
+            }
+            from_a[j] += sum8(ac);
+            from_a[j + 1] += sum8(ad);
+            from_b[j] += sum8(bc);
+            from_b[j + 1] += sum8(bd);
+        }
+        if (j < M) {
+            from_a[j] += l1(a, rows + j * width, width);
+            from_b[j] += l1(b, rows + j * width, width);
+        }
+    }
+}
+
+// All pairs of few members: some classes of every row are brought to float64 once, and all pairs
+// are summed over them while they are in the first-level cache.
+template <class T>
+CREDALENS_INLINE double blocked_diameter(const T* P, int M, int K, double* block, double* sums) {
+    std::fill(sums, sums + M * M, 0.0);
+    const int columns = block_columns(M);
+    for (int first = 0; first < K; first += columns) {
+        const int here = std::min(columns, K - first), width = padded(here);
+        for (int m = 0; m < M; ++m) {
+            const T* row = P + static_cast<std::size_t>(m) * K + first;
+            for (int y = 0; y < here; ++y) block[m * width + y] = row[y];
+            for (int y = here; y < width; ++y) block[m * width + y] = 0;
+        }
+        add_pairs(block, M, width, sums);
+    }
+    return *std::max_element(sums, sums + M * M);
+}
+
+// All pairs of many members, two by two rows at a time. K is a whole number of vectors.
 template <class T>
 CREDALENS_INLINE double plain_diameter(const T* rows, int M, int K) {
     const std::size_t stride = K;
@@ -221,6 +280,8 @@ CREDALENS_INLINE double diameter_of(const T* P, int M, int K, PairMethod method,
     if (M < 2) return 0;
     if (method == PairMethod::signs)
         return sign_diameter(P, M, K, ws.columns.data(), ws.levels.data());
+    if (method == PairMethod::plain && M <= kMaxBlockedMembers)
+        return blocked_diameter(P, M, K, ws.block.data(), ws.sums.data());
     const int width = padded(K);
     const T* rows = P;
     if (width != K) {

@@ -15,6 +15,9 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp, nnls
 
 Distance = Callable[[np.ndarray, np.ndarray], float]
 
+#: With its default of 1e-7, HiGHS leaves out small masses and was off by 1e-8.
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
 
 def wasserstein(p: np.ndarray, q: np.ndarray, cost: np.ndarray) -> float:
     """Least cost over all plans with marginals p and q."""
@@ -23,15 +26,13 @@ def wasserstein(p: np.ndarray, q: np.ndarray, cost: np.ndarray) -> float:
     columns = np.kron(np.ones(K), np.eye(K))
     # One marginal is implied by the others; rounding must not make the program infeasible.
     A, b = np.r_[rows, columns[:-1]], np.r_[p, q[:-1]]
-    return float(linprog(cost.ravel(), A_eq=A, b_eq=b, bounds=(0, None)).fun)
+    return float(linprog(cost.ravel(), A_eq=A, b_eq=b, options=TIGHT).fun)
 
 
 def mmd(p: np.ndarray, q: np.ndarray, kernel: np.ndarray) -> float:
     """``sqrt(E k(x, x') - 2 E k(x, y) + E k(y, y'))``, sum by sum."""
     K = range(len(p))
-    square = sum(
-        kernel[i, j] * (p[i] * p[j] - 2 * p[i] * q[j] + q[i] * q[j]) for i in K for j in K
-    )
+    square = sum(kernel[i, j] * (p[i] * p[j] - 2 * p[i] * q[j] + q[i] * q[j]) for i in K for j in K)
     return float(np.sqrt(max(square, 0.0)))
 
 
@@ -57,12 +58,12 @@ def by_grid(P: np.ndarray, d: Distance, steps: int) -> dict[str, float]:
     K = P.shape[1]
     points = mixtures(len(P), steps) @ P
     to_diracs = np.array([[d(p, delta) for delta in np.eye(K)] for p in points])
-    some = np.r_[P, points[:: max(1, len(points) // 10)]]
+    some = np.r_[P, points[:: 1 + len(points) // 4]]
     return {
         "total": to_diracs.max(axis=0).min(),
         "lower": to_diracs.min(),
         "upper": to_diracs.min(axis=1).max(),
-        "epistemic": max(d(p, q) for p in some for q in some) / 2,
+        "epistemic": max((d(p, q) for p, q in itertools.combinations(some, 2)), default=0.0) / 2,
     }
 
 
@@ -90,7 +91,7 @@ def finite_lower(P: np.ndarray, functions: np.ndarray) -> float:
         both = np.r_[np.c_[A, -np.ones(len(A))], np.c_[-A, -np.ones(len(A))]]
         solution = linprog(
             np.r_[np.zeros(M), 1.0], A_ub=both, b_ub=np.zeros(len(both)),
-            A_eq=np.r_[np.ones(M), 0.0][None], b_eq=[1.0], bounds=(0, None),
+            A_eq=np.r_[np.ones(M), 0.0][None], b_eq=[1.0], options=TIGHT,
         )  # fmt: skip
         best = min(best, solution.fun)
     return float(best)
@@ -149,7 +150,7 @@ def wasserstein_imprecision(P: np.ndarray, cost: np.ndarray) -> float:
         pairs = list(itertools.combinations(range(K), 2))
         A = np.array([[i <= step < j for step in range(K - 1)] for i, j in pairs], float)
         b = [cost[order[i], order[j]] for i, j in pairs]
-        best = max(best, -linprog(-np.array(width), A_ub=A, b_ub=b, bounds=(0, None)).fun)
+        best = max(best, -linprog(-np.array(width), A_ub=A, b_ub=b, options=TIGHT).fun)
     return best
 
 

@@ -45,7 +45,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Modules that import heavy libraries are loaded when they are first asked for.
-    if name in ("plots",):
+    if name in ("axioms", "plots"):
         import importlib
 
         return importlib.import_module(f"credalens.{name}")

@@ -30,8 +30,9 @@ class Origin:
         """Return `array` as an array of the library and dtype that came in."""
         if self.library == "torch":
             torch = sys.modules["torch"]
-            writable = array if array.flags.writeable else array.copy()
-            tensor = torch.from_numpy(np.ascontiguousarray(writable))
+            # A scalar has no memory to share, and what is read-only must not be shared.
+            share = isinstance(array, np.ndarray) and array.flags.writeable
+            tensor = torch.from_numpy(array if share else np.array(array))
             return tensor if self.dtype is None else tensor.to(self.dtype)
         return array[()]  # a zero-dimensional array becomes a NumPy scalar
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,6 +67,51 @@ def demo(
     with _Progress() as track:
         result = run(out, seed, track)
     _print_demo(result)
+
+
+@app.command(
+    epilog="Example: credalens axioms --measure total --measure upper_entropy --classes 3"
+)
+def axioms(
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(help="A built-in measure, as often as you like; all by default."),
+    ] = None,
+    classes: Annotated[int, typer.Option(min=2, help="Number of classes of the sets.")] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Also dominance, translation, imprecision, permutation."),
+    ] = False,
+) -> None:
+    """Look for credal sets on which a measure breaks the paper's axioms.
+
+    A seeded adversarial search, so "yes" means that no violation was found. With one --measure the
+    counterexamples are printed, ready to be pasted into Python.
+    """
+    from credalens import axioms as checks
+
+    with _refusals():
+        reports = checks.table(
+            measure or None,
+            n_classes=classes,
+            random_state=seed,
+            axioms="all" if every else "A1-A5",
+        )
+    if len(reports) == 1:
+        typer.echo(str(reports[0]))
+    else:
+        typer.echo(checks.render(reports))
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn a refused argument into one line on stderr and exit code 2."""
+    try:
+        yield
+    except ValueError as error:
+        typer.echo(f"credalens: {error}", err=True)
+        raise typer.Exit(2) from None
 
 
 def _print_demo(result: Demo) -> None:

@@ -254,9 +254,9 @@ class _Attainment(Law):
         attained = self.measured(subject, trial)["at the generators"]
         return [
             subject.array("members", trial.members),
-            f"sets = {subject.text('members[None]')}",
-            "value = float(measure(sets)[0])",
-            "attained = float(measure.at_generators(np.asarray(sets.to_hull().members))[0])"
+            f"Q = {subject.text('members[None]')}",
+            "value = float(measure(Q)[0])",
+            "attained = float(measure.at_generators(np.asarray(Q.to_hull().members))[0])"
             if subject.is_builtin
             else f"attained = {float(attained[0])!r}  # pointwise= at its best generator",
             'print("A5b: the value is", value, "and the generators attain", attained)',

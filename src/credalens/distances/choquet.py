@@ -55,7 +55,7 @@ def finite_imprecision(functions: Array, Q: Questions) -> Array:
         sets = rank[:, None, :] <= np.arange(K - 1)[:, None]
         events = sets.reshape(-1, K).astype(np.float64)
         width = np.asarray(Q.upper(events) - Q.lower(events), np.float64)
-        integrals = (width.reshape(*best.shape, -1, K - 1) * steps[part]).sum(axis=-1)
+        integrals = (width.reshape(*best.shape, len(rank), K - 1) * steps[part]).sum(axis=-1)
         best = np.maximum(best, integrals.max(axis=-1))
     return best
 

@@ -7,7 +7,7 @@ import importlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,8 @@ def compute(
             yield delayed(attempt)(name, data.X, data.y, split, store.config, families, deadline)
 
     with _backend(scheduler):
-        results = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(tasks())
+        workers = jobs if scheduler is None else -1
+        results = Parallel(workers, return_as="generator_unordered", batch_size=1)(tasks())
         for name, split, piece, failure in results:
             if piece is not None:
                 store.write(piece)
@@ -185,10 +186,12 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def _backend(scheduler: str | None) -> AbstractContextManager[Any]:
-    """Return joblib's own processes, or the Dask cluster at an address."""
+@contextmanager
+def _backend(scheduler: str | None) -> Iterator[None]:
+    """Let joblib use its own processes, or the Dask cluster at an address."""
     if scheduler is None:
-        return nullcontext()
+        yield
+        return
     try:
         distributed = importlib.import_module("distributed")
     except ImportError as error:
@@ -197,5 +200,9 @@ def _backend(scheduler: str | None) -> AbstractContextManager[Any]:
         ) from error
     from joblib import parallel_config
 
-    client = distributed.Client(scheduler)
-    return parallel_config(backend="dask", client=client)  # type: ignore[no-any-return]
+    try:
+        client = distributed.Client(scheduler, timeout="10s")
+    except OSError as error:
+        raise ValueError(f"scheduler: nothing answers at {scheduler}") from error
+    with client, parallel_config(backend="dask", client=client):
+        yield
