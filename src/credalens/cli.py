@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from credalens.experiments.demo import Demo
+    from credalens.experiments.demo_ordinal import OrdinalDemo
 
 app = typer.Typer(
     name="credalens",
@@ -56,12 +57,24 @@ def demo(
         Path, typer.Option(help="Folder for scores.csv and the pictures.", file_okay=False)
     ] = Path("credalens-demo"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and the forests.")] = 0,
+    distance: Annotated[
+        str, typer.Option(help="tv, or ordinal for a dataset with ordered classes.")
+    ] = "tv",
 ) -> None:
     """Train ten forests on handwritten digits and show what they do not know.
 
     Splits scikit-learn's digits 70/30, measures the test part, prints how well each measure finds
-    the errors, and writes scores.csv, rejection_curves.png and simplex.png.
+    the errors, and writes scores.csv, rejection_curves.png and simplex.png. With --distance ordinal
+    the classes are five grades of diabetes, and ordinal.png shows where the order matters.
     """
+    if distance == "ordinal":
+        from credalens.experiments import demo_ordinal
+
+        with _Progress() as track:
+            _print_ordinal(demo_ordinal.run(out, seed, track))
+        return
+    if distance != "tv":
+        raise typer.BadParameter(f"{distance!r} is not one of tv, ordinal", param_hint="--distance")
     from credalens.experiments.demo import run
 
     with _Progress() as track:
@@ -69,9 +82,27 @@ def demo(
     _print_demo(result)
 
 
-@app.command(
-    epilog="Example: credalens axioms --measure total --measure upper_entropy --classes 3"
-)
+def _print_ordinal(result: OrdinalDemo) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from credalens.experiments.demo_ordinal import REJECTED
+
+    table = Table(title=f"Mean error in grades, {result.n_test} patients, most uncertain rejected")
+    table.add_column("uncertainty")
+    table.add_column("distance")
+    for share in REJECTED:
+        table.add_column(f"{share:.0%} rejected", justify="right")
+    for (component, distance), errors in sorted(result.errors.items()):
+        table.add_row(component, distance, *(f"{error:.3f}" for error in errors))
+    console = Console()
+    console.print(table)
+    console.print(f"Rank correlation of the two epistemic uncertainties: {result.correlation:.3f}")
+    for path in result.files:
+        console.print(f"wrote {path}", soft_wrap=True)
+
+
+@app.command(epilog="Example: credalens axioms --measure total --measure upper_entropy --classes 3")
 def axioms(
     measure: Annotated[
         list[str] | None,

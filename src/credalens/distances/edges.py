@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from credalens import _validation
 from credalens._arrays import Array
+
+#: Up to this many classes a matrix product is faster than running sums.
+DENSE_CLASSES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,16 +28,33 @@ class Edges:
     stop: Array
     length: Array
 
+    @cached_property
+    def _matrix(self) -> Array | None:
+        """What `masses` multiplies with for few classes: ``(K, E)``."""
+        K = len(self.order)
+        if K > DENSE_CLASSES:
+            return None
+        place = np.empty(K, np.intp)
+        place[self.order] = np.arange(K)
+        inside = (self.start <= place[:, None]) & (place[:, None] < self.stop)
+        return np.where(inside, self.length, 0.0)
+
     def masses(self, p: Array) -> Array:
         """Return the mass across each edge times its length, ``(..., E)``, in float64."""
-        sums = np.zeros((*p.shape[:-1], p.shape[-1] + 1))
-        sorted_already = np.array_equal(self.order, np.arange(len(self.order)))
-        row = p if sorted_already else np.take(p, self.order, axis=-1)
-        np.cumsum(row, axis=-1, dtype=np.float64, out=sums[..., 1:])
+        if self._matrix is not None:
+            flat = p.reshape(-1, p.shape[-1]).astype(np.float64, copy=False)
+            return np.asarray(flat @ self._matrix).reshape(*p.shape[:-1], len(self.length))
+        if not np.array_equal(self.order, np.arange(len(self.order))):
+            p = np.take(p, self.order, axis=-1)
+        sums = np.cumsum(p, axis=-1, dtype=np.float64)
         if not self.start.any() and np.array_equal(self.stop, np.arange(1, len(self.stop) + 1)):
-            return np.asarray(sums[..., 1 : len(self.stop) + 1] * self.length)
-        across = np.take(sums, self.stop, axis=-1)
-        across -= np.take(sums, self.start, axis=-1)
+            across = sums  # a line; the last sum, over all classes, has no edge
+            across[..., :-1] *= self.length
+            across[..., -1] = 0.0
+            return across
+        across = np.take(sums, self.stop - 1, axis=-1)
+        later = self.start > 0
+        across[..., later] -= np.take(sums, self.start[later] - 1, axis=-1)
         across *= self.length
         return across
 
