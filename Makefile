@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(wildcard kernels/*) pyproject.toml
 JOBS ?= 2
 
-.PHONY: demo test test-fast lint bench dist sanitize clean
+.PHONY: demo test test-fast test-torch lint bench dist sanitize clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/credalens demo
@@ -15,6 +15,10 @@ test: lint sanitize
 
 test-fast: $(VENV)/.ready
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+# PyTorch is large, so its tests have an environment of their own.
+test-torch: $(VENV)-torch/.ready
+	$(VENV)-torch/bin/python -m pytest -n $(JOBS) -k torch tests
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -69,5 +73,12 @@ $(VENV)/.ready: $(VENV)/.demo-ready
 	$(BIN)/pip install --quiet --group test --group lint "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
 	touch $@
 
+$(VENV)-torch/.ready: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)-torch
+	$(VENV)-torch/bin/pip install --quiet --upgrade pip
+	$(VENV)-torch/bin/pip install --quiet torch==2.13.0
+	$(VENV)-torch/bin/pip install --quiet -e . --group test
+	touch $@
+
 clean:
-	rm -rf build dist $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build dist $(VENV) $(VENV)-torch .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

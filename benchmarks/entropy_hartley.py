@@ -21,6 +21,7 @@ def rows():
     yield _hartley(50, 20, 2, 200, peers.numpy_moebius_hartley, "fast Moebius transform in NumPy")
     yield _sampled()
     yield _families()
+    yield from _probly()
 
 
 def _upper_entropy(n, M, K, some, limit):
@@ -73,6 +74,34 @@ def _sampled():
         ours / 200 < 5e-3,
         f"largest relative standard error {(error / value).max():.4f}",
     )
+
+
+def _probly():
+    """Compare with probly, if it is there: `pip install probly`."""
+    try:
+        from probly.quantification import classification as probly
+    except (ImportError, RuntimeError) as error:
+        print(f"probly is left out: {error}")
+        return
+    n, some = 10_000, 50
+    P = dirichlet((n, 10, 10), seed=6)
+    Q = cl.ConvexHull(P)
+    for what, ours_is, theirs_is in (
+        ("S*", cl.upper_entropy, probly.upper_entropy_convex_hull),
+        ("GH", cl.generalized_hartley, probly.generalised_hartley),
+    ):
+        ours = seconds(lambda f=ours_is: f(Q))
+        other, expected = once(lambda f=theirs_is: f(P[:some]))
+        worst = float(np.abs(ours_is(Q)[:some] - expected).max())
+        yield Row(
+            f"{what} ({n}, 10, 10)",
+            "probly",
+            1e6 * ours / n,
+            1e6 * other / some,
+            "faster",
+            bool(other / some > ours / n),
+            f"largest difference {worst:.1e} bits",
+        )
 
 
 def _families():

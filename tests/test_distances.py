@@ -151,6 +151,30 @@ def test_tree_metric_by_hand() -> None:
         assert inner(p, q) == pytest.approx(oracle.wasserstein(p, q, inner.cost), abs=1e-9)
 
 
+def test_lines_and_trees_with_many_classes() -> None:
+    # Beyond 32 classes by running sums. Nodes hang on random earlier ones, numbers are shuffled,
+    # and classes sit at leaves and inner nodes alike.
+    rng = np.random.default_rng(0)
+    n, K = 70, 40
+    new = rng.permutation(n)
+    parents = np.full(n, -1)
+    for v in range(1, n):
+        parents[new[v]] = new[rng.integers(0, v)]
+    chain = [-1, *range(39)]
+    for d in (
+        Wasserstein.ordinal(rng.standard_normal(K)),
+        Wasserstein.ordinal(K),
+        Wasserstein.tree(parents, rng.random(n), rng.permutation(n)[:K]),
+        Wasserstein.tree(chain, rng.random(K), np.arange(K)[::-1]),
+        Wasserstein.tree(chain, np.where(np.arange(K) == 20, 1.0, 0.5), np.arange(K)),
+    ):
+        P = dirichlet(1, 3, K)[0]
+        for p, q in itertools.combinations(P, 2):
+            assert d(p, q) == pytest.approx(oracle.wasserstein(p, q, d.cost), abs=1e-8)
+        pairs = [d(p, q) for p, q in itertools.combinations(P, 2)]
+        assert d.diameter(P) == pytest.approx(max(pairs), abs=1e-12)
+
+
 @pytest.mark.parametrize("cost", [plane_metric(6), 1 - np.eye(6), Wasserstein.ordinal(6).cost])
 def test_lipschitz_corners(cost: np.ndarray) -> None:
     f = lipschitz_functions(cost, ties=False)

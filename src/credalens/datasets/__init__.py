@@ -10,6 +10,7 @@ from credalens.datasets.keel import (
     keel_name,
     load_keel,
 )
+from credalens.datasets.predictions import Predictions, read_predictions
 
 __all__ = [
     "BUNDLED",
@@ -17,10 +18,12 @@ __all__ = [
     "Dataset",
     "MalformedFileError",
     "MissingDatasetError",
+    "Predictions",
     "Shape",
     "find_keel",
     "keel_name",
     "load_bundled",
     "load_keel",
     "read_dat",
+    "read_predictions",
 ]

@@ -12,7 +12,7 @@ from credalens import _validation
 from credalens._arrays import Array, per_instance, to_numpy
 
 #: Numbers that a step over a block of instances may hold at once: 4 MB, which stay in the cache.
-BLOCK_FLOATS = 1 << 17
+BLOCK_FLOATS = 1 << 19
 
 
 class Corners(Protocol):

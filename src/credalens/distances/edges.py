@@ -20,7 +20,8 @@ class Edges:
     """A line or a tree on which the classes lie, as sums over runs of consecutive classes.
 
     With the classes in `order`, edge e has the classes ``order[start[e]:stop[e]]`` on one side, and
-    moving p to q takes ``length[e] |p(side) - q(side)|`` across it.
+    moving p to q takes ``length[e] |p(side) - q(side)|`` across it. Edges come by the size of that
+    side, smallest first.
     """
 
     order: Array
@@ -47,14 +48,20 @@ class Edges:
         if not np.array_equal(self.order, np.arange(len(self.order))):
             p = np.take(p, self.order, axis=-1)
         sums = np.cumsum(p, axis=-1, dtype=np.float64)
-        if not self.start.any() and np.array_equal(self.stop, np.arange(1, len(self.stop) + 1)):
-            across = sums  # a line; the last sum, over all classes, has no edge
-            across[..., :-1] *= self.length
-            across[..., -1] = 0.0
-            return across
-        across = np.take(sums, self.stop - 1, axis=-1)
-        later = self.start > 0
-        across[..., later] -= np.take(sums, self.start[later] - 1, axis=-1)
+        K = len(self.order)
+        if not self.start.any() and np.array_equal(self.stop, np.arange(1, K)):
+            # A line, whose edge e has the first e + 1 classes before it.
+            sums[..., :-1] *= self.length
+            sums[..., -1] = 0.0
+            return sums
+        across = np.empty((*p.shape[:-1], len(self.length)))
+        # Edges to leaves, which come first, are most of a tree and need no sums.
+        alone = int(np.searchsorted(self.stop - self.start, 2))
+        across[..., :alone] = np.take(p, self.start[:alone], axis=-1)
+        inner = np.take(sums, self.stop[alone:] - 1, axis=-1)
+        before = np.take(sums, np.maximum(self.start[alone:] - 1, 0), axis=-1)
+        before *= self.start[alone:] > 0
+        np.subtract(inner, before, out=across[..., alone:])
         across *= self.length
         return across
 
@@ -137,7 +144,6 @@ def _tree_edges(parent: Array, length: Array, preorder: list[int], nodes: Array)
     """Return the edges as runs of classes, those that no class or every class is below left out."""
     size = np.zeros(len(parent), np.intp)
     size[nodes] = 1
-    place = np.full(len(parent), len(nodes))
     rank = np.empty(len(parent), np.intp)
     rank[preorder] = np.arange(len(preorder))
     order = np.argsort(rank[nodes], kind="stable")
@@ -145,5 +151,6 @@ def _tree_edges(parent: Array, length: Array, preorder: list[int], nodes: Array)
         size[parent[v]] += size[v]
     # The classes below v start where v itself would be inserted among the classes in preorder.
     place = np.searchsorted(rank[nodes][order], rank)
-    use = (size > 0) & (size < len(nodes)) & (parent >= 0) & (length > 0)
+    use = np.flatnonzero((size > 0) & (size < len(nodes)) & (parent >= 0) & (length > 0))
+    use = use[np.argsort(size[use], kind="stable")]
     return Edges(order, place[use], place[use] + size[use], length[use])

@@ -58,7 +58,7 @@ def run(
     write_scores(files[0], scores, predicted, y_test)
     draw(files[1], members, measured["tv"], measured["ordinal"])
     ranks = [np.argsort(np.argsort(u.epistemic)) for u in measured.values()]
-    return OrdinalDemo(len(y_test), errors, float(np.corrcoef(*ranks)[0, 1]), files)
+    return OrdinalDemo(len(y_test), errors, float(np.corrcoef(ranks[0], ranks[1])[0, 1]), files)
 
 
 def train(seed: int, track: Callable[[Iterable[Any], str], Iterable[Any]]) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -109,7 +109,7 @@ def timed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any,
 
 
 @contextmanager
-def one_thread() -> Any:
+def one_thread() -> Iterator[None]:
     """Let the kernels use one thread, so that times do not depend on the pieces beside this one."""
     name = "CREDALENS_NUM_THREADS"
     before = os.environ.get(name)
@@ -123,6 +123,7 @@ def one_thread() -> Any:
             os.environ[name] = before
 
 
+@one_thread()
 def measure(
     members: Array, families: Sequence[str], seed: int
 ) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], float], float]:
@@ -194,8 +195,7 @@ def run_piece(
         forest.estimators_ = []  # deep forests on large data take gigabytes
     members = np.stack(predictions, axis=1)
     vote = cl.majority_vote(members)
-    with one_thread():
-        scores, times, error = measure(members, families, sample_seed)
+    scores, times, error = measure(members, families, sample_seed)
     measures = {}
     for (component, family), score in scores.items():
         curve = cl.rejection_curve(y[test], vote, score, n_bins=config.bins)

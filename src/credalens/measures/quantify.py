@@ -91,7 +91,8 @@ def _family(Q: CredalSet, measure: Any, shared: _Entropies) -> Uncertainty:
     elif measure == "hartley":
         values = shared.hartley()
     else:
-        total, lower, upper, epistemic, error = as_distance(measure, Q.n_classes).everything(Q.plain())
+        distance = as_distance(measure, Q.n_classes)
+        total, lower, upper, epistemic, error = distance.everything(Q.plain())
         return Uncertainty(
             wrap(total), Interval(wrap(lower), wrap(upper)), wrap(epistemic), wrap(error)
         )

@@ -151,6 +151,8 @@ def decomposition(
 
 
 def _arrow(ax: Any, witness: Witness, name: str, colour: str = COLOURS[1], times: int = 1) -> None:
+    from matplotlib.patheffects import withStroke
+
     start, end = to_plane(witness.start), to_plane(witness.end)
     ax.plot(*start, "o", ms=6, color=colour, zorder=4)
     if np.array_equal(start, end):
@@ -170,6 +172,7 @@ def _arrow(ax: Any, witness: Witness, name: str, colour: str = COLOURS[1], times
         rotation=np.degrees(np.arctan2(along[1], along[0])),
         rotation_mode="anchor",
         zorder=5,
+        path_effects=[withStroke(linewidth=3, foreground="white")],
     )
 
 
