@@ -14,12 +14,12 @@ from credalens._arrays import (
     NUMPY,
     Array,
     Origin,
-    blocks,
     num_threads,
     per_instance,
     to_numpy,
 )
 from credalens.sets.base import CredalSet, HasDiameter, point
+from credalens.sets.corners import corners, distance_to_hull
 
 
 def _expected(block: Array, cost: Array) -> Array:
@@ -392,26 +392,10 @@ class ConvexHull(CredalSet):
         target, _ = point(p, self.n_classes)
         single = self.dtype.itemsize < 8
         limit = (1e-6 if single else 1e-9) if tolerance is None else float(tolerance)
-        distance = self._distance_to(target)
-        inside = distance <= limit
+        inside = distance_to_hull(self._members, target) <= limit
         if self.origin.library == "torch":
             return Origin("torch").wrap(np.asarray(inside))
         return inside[()]
-
-    def _distance_to(self, target: Array) -> Array:
-        """Return the largest coordinate difference to the nearest mixture of members."""
-        lead = np.broadcast_shapes(self.batch_shape, target.shape[:-1])
-        M, K = self._members.shape[-2:]
-        members = np.broadcast_to(self._members, (*lead, M, K))
-        goals = np.broadcast_to(target, (*lead, K)).reshape(-1, 1, K).astype(np.float64)
-        result = np.empty(len(goals))
-        for start, stop, block in blocks(members, 2, np.float64):
-            difference = block - goals[start:stop]
-            payoff = np.concatenate([1.0 + difference, 1.0 - difference], axis=2)
-            value, gap = np.empty((2, stop - start))
-            _kernels.solve_games(payoff, value, gap, None, None, num_threads())
-            result[start:stop] = value - 1.0
-        return result.reshape(lead)
 
     def extreme_points(self, tolerance: float | None = None) -> Any:
         """Return the members that are not mixtures of others, ``(..., V, K)``.
@@ -421,29 +405,7 @@ class ConvexHull(CredalSet):
         precision) in every coordinate; of equal members the first stays.
         """
         limit = (1e-7 if self.dtype.itemsize < 8 else 1e-12) if tolerance is None else tolerance
-        M, K = self._members.shape[-2:]
-        flat = self._members.reshape(-1, M, K)
-        alive = np.ones(flat.shape[:2], bool)
-        for m in reversed(range(M)):
-            others = alive.copy()
-            others[:, m] = False
-            some = others.any(axis=1)
-            if not some.any():
-                continue
-            rest = flat[some].copy()
-            stand_in = others[some].argmax(axis=1)
-            hole = ~others[some]
-            rest[hole] = np.repeat(rest[np.arange(len(rest)), stand_in], hole.sum(axis=1), axis=0)
-            near = ConvexHull._of(rest, NUMPY)._distance_to(flat[some, m]) <= limit
-            alive[np.flatnonzero(some)[near], m] = False
-        count = max(int(alive.sum(axis=1).max(initial=1)), 1)
-        # A stable sort brings the members that stay to the front, in their order.
-        order = np.argsort(~alive, axis=1, kind="stable")[:, :count]
-        stays = np.take_along_axis(alive, order, axis=1)
-        order = np.where(stays, order, order[:, :1])
-        corners = np.take_along_axis(flat, order[..., None], axis=1)
-        corners = corners.reshape(*self.batch_shape, count, K)
-        return self.origin.wrap(corners.astype(self.dtype, copy=False))
+        return self.origin.wrap(corners(self._members, limit).astype(self.dtype, copy=False))
 
     def __repr__(self) -> str:
         return (
