@@ -26,8 +26,11 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.ready
-	$(BIN)/python -m benchmarks
+# In the environment with PyTorch, which the peer probly needs; it is left out where it is not to
+# be had.
+bench: $(VENV)-torch/.ready
+	-$(VENV)-torch/bin/pip install --quiet --no-deps probly tqdm
+	$(VENV)-torch/bin/python -m benchmarks
 
 # A wheel that needs no compiler, tried in an environment of its own.
 dist: $(VENV)/.ready

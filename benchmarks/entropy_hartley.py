@@ -77,10 +77,9 @@ def _sampled():
 
 
 def _probly():
-    """Compare with probly, if it is there: `pip install probly`."""
     try:
-        from probly.quantification import classification as probly
-    except (ImportError, RuntimeError) as error:
+        probly = peers.load_probly()
+    except ImportError as error:
         print(f"probly is left out: {error}")
         return
     n, some = 10_000, 50

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import itertools
 import math
+import sys
+import types
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, combinations
 
 import numpy as np
 from scipy.optimize import linprog, minimize
+
+
+def load_probly():
+    """Return probly's module of measures.
+
+    The package's own ``__init__`` loads its image datasets, and with them torchvision; the measures
+    need neither, so the package is entered by its folder.
+    """
+    if "probly" not in sys.modules:
+        spec = importlib.util.find_spec("probly")
+        if spec is None:
+            raise ImportError("probly is not installed; pip install --no-deps probly tqdm torch")
+        package = types.ModuleType("probly")
+        package.__path__ = list(spec.submodule_search_locations)
+        sys.modules["probly"] = package
+    return importlib.import_module("probly.quantification.classification")
 
 
 def read_once(P, threads):

@@ -160,11 +160,13 @@ def test_lines_and_trees_with_many_classes() -> None:
     parents = np.full(n, -1)
     for v in range(1, n):
         parents[new[v]] = new[rng.integers(0, v)]
+    inner = np.setdiff1d(np.arange(n), new[0])  # without the root
     chain = [-1, *range(39)]
     for d in (
         Wasserstein.ordinal(rng.standard_normal(K)),
         Wasserstein.ordinal(K),
         Wasserstein.tree(parents, rng.random(n), rng.permutation(n)[:K]),
+        Wasserstein.tree(parents, rng.random(n), rng.permutation(inner)[:K]),
         Wasserstein.tree(chain, rng.random(K), np.arange(K)[::-1]),
         Wasserstein.tree(chain, np.where(np.arange(K) == 20, 1.0, 0.5), np.arange(K)),
     ):
@@ -173,6 +175,14 @@ def test_lines_and_trees_with_many_classes() -> None:
             assert d(p, q) == pytest.approx(oracle.wasserstein(p, q, d.cost), abs=1e-8)
         pairs = [d(p, q) for p, q in itertools.combinations(P, 2)]
         assert d.diameter(P) == pytest.approx(max(pairs), abs=1e-12)
+
+
+@pytest.mark.parametrize("K", [5, 40])
+def test_total_mass_has_no_edge(K: int) -> None:
+    # Rows may sum to 1 up to a tolerance; what is missing is not moved anywhere.
+    P = dirichlet(1, 2, K)[0] * [[1.0], [1 + 1e-8]]
+    want = np.abs(np.cumsum(P[0] - P[1])[:-1]).sum()
+    assert Wasserstein.ordinal(K).diameter(P) == pytest.approx(want, abs=1e-12)
 
 
 @pytest.mark.parametrize("cost", [plane_metric(6), 1 - np.eye(6), Wasserstein.ordinal(6).cost])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -19,7 +20,14 @@ from credalens.distances import (
     Wasserstein,
 )
 from credalens.distances import farthest as farthest_module
+from credalens.distances.choquet import (
+    event_widths,
+    largest_integral,
+    ordered_partitions,
+    step_table,
+)
 from credalens.distances.projection import nearest
+from credalens.distances.transport import lipschitz_functions
 from credalens.measures.imprecision import imprecision_bound, maximum_mean_imprecision
 from credalens.measures.interval import Interval, summarize
 from ensembles import ENSEMBLES, dirichlet, disagreeing, slack
@@ -328,6 +336,22 @@ def test_imprecision_by_choquet_integrals_over_all_orderings(K: int) -> None:
         assert (2 * cl.epistemic_uncertainty(P, d) <= value + 1e-12).all()
 
 
+def test_imprecision_may_need_functions_with_equal_values() -> None:
+    # The Choquet width is not convex in f: the corners of the Lipschitz functions are not enough,
+    # and those of the pieces with one order each are needed.
+    rng = np.random.default_rng(0)
+    upper = np.triu(1 + rng.random((4, 4)), 1)
+    d = Wasserstein(upper + upper.T)
+    P = dirichlet(400, 3, 4, 0.3)
+    corners = step_table(lipschitz_functions(d.cost, ties=False))
+    value = maximum_mean_imprecision(P, d)
+    more = value - largest_integral(corners, event_widths(cl.ConvexHull(P)))
+    assert more.min() > -1e-12
+    assert more.max() > 0.01
+    for i in np.argsort(-more)[:3]:
+        assert value[i] == pytest.approx(oracle.wasserstein_imprecision(P[i], d.cost), abs=1e-9)
+
+
 def test_imprecision_is_more_than_the_diameter() -> None:
     # Every ordering counts: over many sets the widest gap must show, for either family.
     P = dirichlet(200, 3, 5, 0.5)
@@ -438,9 +462,24 @@ def test_single_precision_and_memory_layouts() -> None:
         assert maximum_mean_imprecision(single, d).dtype == np.float32
 
 
-def test_all_orderings_really_are_listed() -> None:
-    from credalens.distances.choquet import ordered_partitions
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_closed_forms_take_half_of_the_memory_at_most(dtype: type) -> None:
+    P = dirichlet(8000, 5, 100).astype(dtype)
+    Q = cl.ConvexHull(P)
+    for d in (Wasserstein.ordinal(100), Kolmogorov(), MMD(np.eye(100))):
+        functions = [cl.total_uncertainty, cl.epistemic_uncertainty]
+        if isinstance(d, Wasserstein):
+            functions.append(cl.aleatoric_uncertainty)
+        for function in functions:
+            function(Q[:1], d)  # what is listed once for a distance does not count
+            tracemalloc.start()
+            function(Q, d)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak <= P.nbytes / 2, (d, function.__name__)
 
+
+def test_all_orderings_really_are_listed() -> None:
     # Ordered partitions of 4 classes into b blocks: b! S(4, b) = 14, 36, 24; up to reversal half.
     for labels, count in zip(ordered_partitions(4), (14, 36, 24), strict=True):
         seen = {tuple(row) for row in labels}

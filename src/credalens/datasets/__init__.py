@@ -10,7 +10,7 @@ from credalens.datasets.keel import (
     keel_name,
     load_keel,
 )
-from credalens.datasets.predictions import Predictions, read_predictions
+from credalens.datasets.predictions import Predictions, read_members, read_predictions
 
 __all__ = [
     "BUNDLED",
@@ -25,5 +25,6 @@ __all__ = [
     "load_bundled",
     "load_keel",
     "read_dat",
+    "read_members",
     "read_predictions",
 ]

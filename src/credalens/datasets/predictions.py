@@ -97,6 +97,26 @@ def read_predictions(folder: str | Path, labels: str | Path | None = None) -> Pr
     )
 
 
+def read_members(path: str | Path) -> Array:
+    r"""Read one file of predictions, ``(n, K)``; see `read_predictions` for the kinds.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from credalens.datasets import read_members
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "members.csv")
+    ...     _ = path.write_text("0.5, 0.5\n0.2, 0.8\n")
+    ...     read_members(path)
+    array([[0.5, 0.5],
+           [0.2, 0.8]])
+    """
+    path = Path(path)
+    if path.suffix not in ENDINGS:
+        _validation.refuse("predictions", f"{path} ends otherwise", f"pass {', '.join(ENDINGS)}")
+    return np.asarray(_READERS[path.suffix](path)[0])
+
+
 def _agreed(found: dict[str, Array], n: int, n_classes: int) -> Array | None:
     """Return the one array of labels that all files have."""
     first: Array | None = None

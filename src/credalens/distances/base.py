@@ -11,8 +11,8 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import Array, per_instance, to_numpy
 
-#: Numbers that a step over a block of instances may hold at once: 4 MB, which stay in the cache.
-BLOCK_FLOATS = 1 << 19
+#: Numbers that a step over a block of instances may hold at once: 1 MB, which stays in the cache.
+BLOCK_FLOATS = 1 << 17
 
 
 class Corners(Protocol):

@@ -14,7 +14,10 @@ from functools import cache
 import numpy as np
 
 from credalens._arrays import Array
-from credalens.distances.base import BLOCK_FLOATS, Questions
+from credalens.distances.base import Questions
+
+#: Numbers to hold at once: thousands of pieces for a few instances.
+TABLE_FLOATS = 1 << 20
 
 #: Most classes for which the pieces of Wasserstein and MMD balls are listed.
 FEW_CLASSES = 7
@@ -47,7 +50,7 @@ def finite_imprecision(functions: Array, Q: Questions) -> Array:
     F, K = functions.shape
     steps, order = level_sets(functions)
     best = np.zeros(np.shape(Q.lower(np.zeros(K))))
-    chunk = max(1, BLOCK_FLOATS // max(1, K * (K - 1) * max(1, best.size // K)))
+    chunk = max(1, TABLE_FLOATS // max(1, K * (K - 1) * max(1, best.size // K)))
     for start in range(0, F if K > 1 else 0, chunk):
         part = slice(start, start + chunk)
         # Class order[i] is in the level sets i, i + 1, ...
@@ -73,7 +76,7 @@ def step_table(functions: Array) -> Array:
 def largest_integral(table: Array, widths: Array) -> Array:
     """Return the largest entry of ``table @ widths`` for widths ``(..., 2**(K-1))``."""
     flat = widths.reshape(-1, widths.shape[-1])
-    chunk = max(1, BLOCK_FLOATS // len(table))
+    chunk = max(1, TABLE_FLOATS // len(table))
     best = np.empty(len(flat))
     for start in range(0, len(flat), chunk):
         part = slice(start, start + chunk)
@@ -141,7 +144,7 @@ def largest_on_faces(faces: list[tuple[Array, Array]], widths: Array) -> Array:
     flat = widths.reshape(-1, widths.shape[-1])
     best = np.zeros(len(flat))
     for places, S in faces:
-        chunk = max(1, BLOCK_FLOATS // places.size)
+        chunk = max(1, TABLE_FLOATS // places.size)
         for start in range(0, len(flat), chunk):
             w = flat[start : start + chunk][:, places]
             steps = np.einsum("cij,ncj->nci", S, w)

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
+#: A piece costs about as much as so many rows, besides its own: a thousand trees take their time
+#: on any data.
+PIECE_ROWS = 1500
+
 reproduce = typer.Typer(
     help="Rerun the paper's tables and figures.", no_args_is_help=True, rich_markup_mode=None
+)
+
+predict = typer.Typer(
+    help="Write the predictions of pre-trained networks.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
@@ -24,17 +34,20 @@ def _refuse(error: object) -> NoReturn:
 def _progress(total: int, what: str) -> Iterator[Callable[..., None]]:
     """Give a function that moves a bar with the time left; no bar in a pipe."""
     from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+    from rich.progress import Progress
 
     console = Console(stderr=True)
-    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        # Pieces take from a second to minutes; a short memory would make the estimate jump.
+        speed_estimate_period=600,
     ) as bar:
         task = bar.add_task(what, total=total)
 
-        def advance(*place: Any) -> None:
-            bar.update(task, advance=1, description=" ".join(map(str, place)) or what)
+        def advance(by: int, doing: str = what) -> None:
+            bar.update(task, advance=by, description=doing)
 
         yield advance
 
@@ -87,7 +100,8 @@ def table2(
         families = experiment.check_families(measures)
         sources = experiment.bundled() if quick else experiment.keel(datasets, data)
         splits = min(splits, experiment.QUICK_SPLITS) if quick else splits
-        with _progress(len(sources.sizes) * splits, "table 2") as advance:
+        work = {name: PIECE_ROWS + rows for name, rows in sources.sizes.items()}
+        with _progress(splits * sum(work.values()), "table 2") as advance:
             result = experiment.run(
                 sources,
                 out,
@@ -97,7 +111,7 @@ def table2(
                 jobs=jobs or cpu_count(),
                 scheduler=scheduler,
                 minutes=minutes,
-                advance=advance,
+                advance=lambda name, split: advance(work[name], f"{name} {split}"),
             )
     except (MissingDatasetError, OtherRunError, ValueError, ModuleNotFoundError) as error:
         _refuse(error)
@@ -111,7 +125,135 @@ def table2(
         raise typer.Exit(1)
 
 
+@reproduce.command(epilog="Example: credalens reproduce table1 --out results")
+def table1(
+    out: Annotated[
+        Path, typer.Option(help="Folder for table and picture.", file_okay=False)
+    ] = Path("credalens-table1"),
+) -> None:
+    """Table 1: how the time of each measure grows with members and classes."""
+    from credalens.experiments import table1 as experiment
+
+    with _progress(len(experiment.MEASURES), "table 1") as advance:
+        text = experiment.run(out, advance=lambda name: advance(1, name))
+    typer.echo(text)
+    typer.echo(f"wrote {out}/table1.txt, .md, .tex, .png, .pdf and table1_times.csv")
+
+
+@reproduce.command(epilog="Example: credalens reproduce figure1 --out results")
+def figure1(
+    out: Annotated[Path, typer.Option(help="Folder for the picture.", file_okay=False)] = Path(
+        "credalens-figure1"
+    ),
+    predictions: Annotated[
+        Path | None,
+        typer.Option(help="A .csv or .npy file of members over three classes, one a row."),
+    ] = None,
+) -> None:
+    """Figure 1: total, aleatoric and epistemic uncertainty as distances on the simplex."""
+    from credalens.datasets import read_members
+    from credalens.experiments import figure1 as experiment
+
+    try:
+        Q = experiment.EXAMPLE if predictions is None else read_members(predictions)
+        paths = experiment.run(out, Q)
+    except (ValueError, OSError) as error:
+        _refuse(error)
+    for path in paths:
+        typer.echo(f"wrote {path}")
+
+
+@reproduce.command(epilog="Example: credalens reproduce figure2 --predictions cifar10/")
+def figure2(
+    predictions: Annotated[
+        Path, typer.Option(help="Folder with one .npz, .npy or .csv file a network.")
+    ],
+    labels: Annotated[
+        Path | None, typer.Option(help="File of true classes, if no .npz holds them.")
+    ] = None,
+    batches: Annotated[int, typer.Option(min=1, help="Consecutive batches of equal size.")] = 10,
+    bins: Annotated[int, typer.Option(min=2, help="Points on a rejection curve.")] = 30,
+    measures: Annotated[
+        str, typer.Option(help="Families separated by commas; any distance's name will do.")
+    ] = "hartley,entropy,tv",
+    out: Annotated[
+        Path, typer.Option(help="Folder for the picture and its numbers.", file_okay=False)
+    ] = Path("credalens-figure2"),
+    seed: Annotated[int, typer.Option(min=0, help="Seeds Hartley where it is sampled.")] = 0,
+) -> None:
+    """Figure 2: accuracy-rejection curves of an ensemble of networks."""
+    from credalens.datasets import read_predictions
+    from credalens.experiments import figure2 as experiment
+    from credalens.experiments.table2 import check_families
+
+    try:
+        text = experiment.run(
+            read_predictions(predictions, labels),
+            out,
+            batches=batches,
+            bins=bins,
+            families=check_families(measures),
+            seed=seed,
+        )
+    except (ValueError, OSError) as error:
+        _refuse(error)
+    typer.echo(text)
+    typer.echo(f"wrote {out}/figure2.png, .pdf, .csv and .md")
+
+
+def _predict(dataset: str, models: str, out: Path, cache: Path) -> None:
+    from credalens.experiments import predict as experiment
+
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    try:
+        with _progress(10_000 * len(names), dataset) as advance:
+            paths = experiment.predict_cifar(
+                dataset, out, names, cache=cache.expanduser(), advance=lambda n: advance(n, dataset)
+            )
+    except ModuleNotFoundError as error:
+        _refuse(error)
+    except (OSError, ValueError, RuntimeError) as error:
+        # One line, whatever a failed download prints.
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        _refuse(f"{reason}; fetching images and networks needs the internet")
+    for path in paths:
+        typer.echo(f"wrote {path}")
+
+
+_Models = Annotated[
+    str, typer.Option(help="Networks of chenyaofo/pytorch-cifar-models, separated by commas.")
+]
+_Cache = Annotated[Path, typer.Option(help="Where fetched images are kept.", file_okay=False)]
+_Out = Annotated[Path, typer.Option(help="Folder for the predictions.", file_okay=False)]
+_CACHE_FOLDER = Path("~/.cache/credalens")
+_TEN = (
+    "resnet20,resnet32,resnet44,resnet56,vgg11_bn,vgg16_bn,mobilenetv2_x1_0,shufflenetv2_x1_0,"
+    "repvgg_a0,repvgg_a1"
+)
+
+
+@predict.command(epilog="Example: credalens predict cifar10 --models resnet20,vgg16_bn")
+def cifar10(
+    models: _Models = _TEN,
+    out: _Out = Path("cifar10"),
+    cache: _Cache = _CACHE_FOLDER,
+) -> None:
+    """Let pre-trained networks predict the CIFAR-10 test images (needs PyTorch, the internet)."""
+    _predict("cifar10", models, out, cache)
+
+
+@predict.command(epilog="Example: credalens predict cifar100 --models resnet20,vgg16_bn")
+def cifar100(
+    models: _Models = _TEN,
+    out: _Out = Path("cifar100"),
+    cache: _Cache = _CACHE_FOLDER,
+) -> None:
+    """Let pre-trained networks predict the CIFAR-100 test images (needs PyTorch, the internet)."""
+    _predict("cifar100", models, out, cache)
+
+
 if __name__ == "__main__":
     app = typer.Typer()
     app.add_typer(reproduce, name="reproduce")
+    app.add_typer(predict, name="predict")
     app()

@@ -11,6 +11,7 @@ import numpy as np
 
 import credalens as cl
 from credalens import _validation
+from credalens._files import replacing
 from credalens.datasets import Predictions
 from credalens.experiments.figure1 import save
 from credalens.experiments.protocol import FAMILIES, components, measure
@@ -112,7 +113,7 @@ def draw(found: Curves) -> Any:
             for key, several in sorted(found.curves.items(), key=lambda item: _place(item[0][1]))
             if key[0] == component
         }
-        reference = {"oracle": found.oracle, "random": found.random}
+        reference: dict[str, Any] = {"oracle": found.oracle, "random": found.random}
         cl.plots.rejection_curves(shown, reference=reference, ax=ax)
         ax.legend(frameon=False, loc="center right")
         ax.set_title(f"{title} uncertainty")
@@ -159,4 +160,7 @@ def run(predictions: Predictions, out: Path, *, name: str = "figure2", **options
     notes = ["Mean ± standard deviation (ddof = 1) over batches; one core.", versions()]
     if found.hartley_error:
         notes.append(f"Hartley is sampled: standard error at most {found.hartley_error:.2g} bits.")
+    text = "\n".join([table.markdown(), "", *(f"- {note}" for note in notes)]) + "\n"
+    with replacing(out / f"{name}.md") as temporary:
+        temporary.write_text(text)
     return "\n".join([table.text(), *notes])

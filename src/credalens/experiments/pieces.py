@@ -59,7 +59,10 @@ class Store:
         path = self.path(name, split)
         if not path.exists():
             return None
-        piece: Piece = json.loads(path.read_text())
+        try:
+            piece: Piece = json.loads(path.read_text())
+        except ValueError:  # not ours, or a disk that lost it: computed again
+            return None
         wanted = {
             f"{component} {family}" for family in families for component in components(family)
         }
@@ -136,6 +139,10 @@ def compute(
     def tasks() -> Iterator[Any]:
         for name, split in order:
             if done[name, split] is not None or name in outcome.failures:
+                continue
+            if deadline is not None and time.time() > deadline:
+                outcome.n_left += 1
+                advance(name, split)
                 continue
             try:
                 data = cached(name)

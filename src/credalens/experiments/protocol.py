@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,10 @@ class Config:
     test_share: float = 0.3
 
     def describe(self) -> dict[str, Any]:
-        """Return this and the space of hyper-parameters, as it is written beside the results."""
+        """Return all that the numbers depend on, as it is written beside the results."""
         return {
             **asdict(self),
+            **{name: version(name) for name in ("credalens", "numpy", "scikit-learn")},
             "n_estimators": list(N_ESTIMATORS),
             "max_depth": [depth if depth is not None else "none" for depth in MAX_DEPTH],
         }

@@ -21,9 +21,9 @@ from credalens.experiments.tables import Cell, Table, versions
 from credalens.plots.style import COLOURS, LINES
 
 #: Generators and classes, for measures that are polynomial in both.
-MEMBERS, CLASSES = (8, 16, 32, 64), (8, 16, 32, 64)
+MEMBERS, CLASSES = (8, 16, 32, 64, 128), (8, 16, 32, 64, 128)
 #: Classes for the sum over all events.
-FEW_CLASSES = (6, 8, 10, 12, 14)
+FEW_CLASSES = (8, 10, 12, 14, 16, 18)
 #: A timing takes the fastest of so many calls, each on instances worth so many seconds.
 REPEATS, SECONDS = 5, 0.004
 
@@ -129,7 +129,8 @@ def fit(times: dict[tuple[int, int], float], exponential: bool) -> Fit:
     beta = np.linalg.lstsq(X, y, rcond=None)[0]
     variance = float(np.sum((y - X @ beta) ** 2)) / max(len(y) - 3, 1)
     error = np.sqrt(variance * np.diag(np.linalg.inv(X.T @ X)))
-    return Fit(*(float(v) for v in (beta[1], error[1], beta[2], error[2])), exponential, times)
+    b, c = float(beta[1]), float(beta[2])
+    return Fit(b, float(error[1]), c, float(error[2]), exponential, times)
 
 
 @one_thread()
@@ -140,14 +141,15 @@ def measure_all(
     classes: Iterable[int] = CLASSES,
     few_classes: Iterable[int] = FEW_CLASSES,
     budget: float = SECONDS,
-    track: Callable[[Iterable[Any], str], Iterable[Any]] = lambda items, _: items,
+    advance: Callable[[str], None] = lambda name: None,
 ) -> dict[str, Fit]:
     """Time every measure on a grid of M and K, in one thread, and fit its exponents."""
     fits = {}
-    for measure in track(measures, "timing"):
+    for measure in measures:
         grid = itertools.product(members, few_classes if measure.exponential else classes)
         times = {(M, K): seconds(measure, M, K, budget) for M, K in grid}
         fits[measure.name] = fit(times, measure.exponential)
+        advance(measure.name)
     return fits
 
 
@@ -182,17 +184,19 @@ def draw(fits: dict[str, Fit]) -> Any:
     for i, (name, found) in enumerate(fits.items()):
         Ms, Ks = (sorted({key[axis] for key in found.times}) for axis in (0, 1))
         M, K = Ms[len(Ms) // 2], Ks[len(Ks) // 2]
+        family = next(j for j, word in enumerate(("TV", "entropy", "Hartley")) if word in name)
         style: dict[str, Any] = {
-            "color": COLOURS[i % len(COLOURS)],
-            "ls": LINES[i % len(LINES)],
-            "marker": "osD^v"[i % 5],
-            "ms": 4,
+            "color": COLOURS[family],
+            "ls": LINES[("TU", "AU", "EU").index(name[:2])],
+            "marker": "osD^vPX<>*"[i % 10],
+            "ms": 5,
         }
-        label = f"{name} (K = {K}, M = {M})"
         axes[0].plot(Ms, _micro([found.times[m, K] for m in Ms]), **style)
-        axes[1].plot(Ks, _micro([found.times[M, k] for k in Ks]), label=label, **style)
-    for ax, name in zip(axes, ("generators M", "classes K"), strict=True):
-        ax.set(xscale="log", yscale="log", xlabel=name)
+        axes[1].plot(Ks, _micro([found.times[M, k] for k in Ks]), label=name, **style)
+        axes[0].set_title("K in the middle of its range")
+        axes[1].set_title("M in the middle of its range")
+    for ax, word in zip(axes, ("generators M", "classes K"), strict=True):
+        ax.set(yscale="log", xlabel=word)
         ax.set_xscale("log", base=2)
         ax.grid(alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)

@@ -254,15 +254,25 @@ def remarks(outcome: Outcome, config: Config, splits: int) -> list[str]:
         "of both its terms.",
         versions(),
     ]
-    counts = {name: len(found) for name, found in by_dataset(pieces).items()}
-    fewer = {name: count for name, count in counts.items() if count < splits}
-    if fewer:
-        listed = ", ".join(f"{name} {count}" for name, count in fewer.items())
-        notes.append(f"Fewer than {splits} splits: {listed}.")
+    unfinished = _unfinished(pieces, splits)
+    if unfinished:
+        notes.append(f"Fewer than {splits} splits: {unfinished}.")
     notes += [f"Failed: {name}: {reason}" for name, reason in outcome.failures.items()]
     if outcome.n_left:
         notes.append(f"{outcome.n_left} pieces left out by the time limit; run again to go on.")
     return notes + _costs(pieces)
+
+
+def _unfinished(pieces: Sequence[dict[str, Any]], splits: int) -> str:
+    """Say which datasets have how many splits, if fewer than `splits`."""
+    names: dict[int, list[str]] = {}
+    for name, found in by_dataset(pieces).items():
+        if len(found) < splits:
+            names.setdefault(len(found), []).append(name)
+    return "; ".join(
+        f"{count} of {', '.join(some) if len(some) <= 8 else f'{len(some)} datasets'}"
+        for count, some in sorted(names.items())
+    )
 
 
 def _costs(pieces: Sequence[dict[str, Any]]) -> list[str]:

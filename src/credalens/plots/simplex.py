@@ -46,6 +46,7 @@ def simplex(
     *,
     class_names: Sequence[str] = ("0", "1", "2"),
     labels: Sequence[str] | None = None,
+    scale: bool = False,
     ax: Any = None,
 ) -> Any:
     """Draw credal sets over three classes.
@@ -58,6 +59,8 @@ def simplex(
         Names at the corners.
     labels : sequence of str, optional
         A name for each set, for the legend.
+    scale : bool, default=False
+        Write the probability of its class at the end of each grid line.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -88,7 +91,7 @@ def simplex(
         from matplotlib.figure import Figure
 
         ax = Figure(figsize=(5.6, 5.2), layout="constrained").add_subplot()
-    _triangle(ax, class_names)
+    _triangle(ax, class_names, scale)
     for i, one in enumerate(members):
         _set(ax, one, COLOURS[i % len(COLOURS)], labels[i] if labels else None)
     if labels:
@@ -107,13 +110,17 @@ def _set(ax: Any, members: Array, colour: str, label: str | None) -> None:
     ax.plot(*points.T, "o", ms=3.5, color=colour, label=label)
 
 
-def _triangle(ax: Any, class_names: Sequence[str]) -> None:
+def _triangle(ax: Any, class_names: Sequence[str], scale: bool) -> None:
     ax.plot(*CORNERS[[0, 1, 2, 0]].T, color="black", lw=1.2)
     for share in (0.25, 0.5, 0.75):
         for y in range(3):
             a, b = np.eye(3)[(y + 1) % 3], np.eye(3)[(y + 2) % 3]
             ends = share * np.eye(3)[y] + (1 - share) * np.array([a, b])
             ax.plot(*to_plane(ends).T, color=QUIET, lw=0.6, ls=":")
+            if scale:
+                # Just outside, along the line that it belongs to.
+                at = to_plane(ends[1] + 0.035 * (ends[1] - ends[0]) / (1 - share))
+                ax.annotate(f"{share:g}", at, ha="center", va="center", fontsize=7, color=QUIET)
     # Where the most probable class changes: the middle, and halfway along each side.
     middle = to_plane(np.full(3, 1 / 3))
     for y in range(3):

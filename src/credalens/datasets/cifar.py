@@ -1,0 +1,93 @@
+"""The CIFAR test images, in the binary form that their authors publish."""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from credalens import _validation
+from credalens._arrays import Array
+from credalens._files import replacing
+
+SITE = "https://www.cs.toronto.edu/~kriz/"
+PIXELS = 3 * 32 * 32
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Where the test part of a dataset is, and how pre-trained networks want it scaled."""
+
+    name: str
+    md5: str
+    member: str
+    #: Bytes before the pixels; the class is the last of them.
+    label_bytes: int
+    n_classes: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+
+CIFAR = {
+    "cifar10": Archive(
+        "cifar-10-binary.tar.gz",
+        "c32a1d4ab5d03f1284b67883e8d87530",
+        "cifar-10-batches-bin/test_batch.bin",
+        1,
+        10,
+        (0.4914, 0.4822, 0.4465),
+        (0.2023, 0.1994, 0.2010),
+    ),
+    "cifar100": Archive(
+        "cifar-100-binary.tar.gz",
+        "03b5dce01913d631647c71ecec9e9cb8",
+        "cifar-100-binary/test.bin",
+        2,
+        100,
+        (0.5070, 0.4865, 0.4409),
+        (0.2673, 0.2564, 0.2761),
+    ),
+}
+
+
+def decode_cifar(raw: bytes, archive: Archive) -> tuple[Array, Array]:
+    """Return images ``(n, 3, 32, 32)``, scaled, in float32, and their classes ``(n,)``.
+
+    Examples
+    --------
+    >>> from credalens.datasets.cifar import CIFAR, decode_cifar
+    >>> images, labels = decode_cifar(bytes([7]) + bytes(3072), CIFAR["cifar10"])
+    >>> images.shape, labels.tolist()
+    ((1, 3, 32, 32), [7])
+    """
+    width = archive.label_bytes + PIXELS
+    if len(raw) == 0 or len(raw) % width:
+        _validation.refuse(
+            archive.member, f"has {len(raw)} bytes", f"a record has {width}; fetch it again"
+        )
+    records = np.frombuffer(raw, np.uint8).reshape(-1, width)
+    labels = records[:, archive.label_bytes - 1].astype(np.int64)
+    pixels = records[:, archive.label_bytes :].reshape(-1, 3, 32, 32).astype(np.float32) / 255
+    mean, std = (np.array(v, np.float32)[:, None, None] for v in (archive.mean, archive.std))
+    return (pixels - mean) / std, labels
+
+
+def load_cifar(name: str, cache: Path) -> tuple[Array, Array]:
+    """Return the 10 000 test images and their classes; the archive is fetched once."""
+    archive = CIFAR[_validation.one_of(name, "name", CIFAR)]
+    path = cache / archive.name
+    if not path.is_file():
+        cache.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            urllib.request.urlretrieve(SITE + archive.name, temporary)  # noqa: S310  https, fixed
+    if hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest() != archive.md5:
+        _validation.refuse(str(path), "has another checksum", "remove it and fetch it again")
+    with tarfile.open(path) as tar:
+        member = tar.extractfile(archive.member)
+        if member is None:
+            _validation.refuse(str(path), f"has no {archive.member}", "fetch it again")
+        return decode_cifar(member.read(), archive)

@@ -1,0 +1,158 @@
+"""What every prediction file can be asked, whatever its format."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import numpy as np
+
+from credalens._arrays import Array
+
+
+class PredictionFileError(ValueError):
+    """A file that cannot be used; one line says which, where, and what to do."""
+
+
+def refuse_file(path: str, problem: str, fix: str, row: int | None = None) -> NoReturn:
+    """Raise the one kind of error that a bad file gets; rows are zero-based."""
+    at = "" if row is None else f" row {row} (zero-based):"
+    raise PredictionFileError(f"{path}:{at} {problem}; {fix}")
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turn whatever a format's library raises about a damaged file into one line.
+
+    The libraries that decode files raise errors of a dozen kinds on damaged ones, not all of them
+    documented, so that every kind is caught here and kept as the cause.
+    """
+    try:
+        yield
+    except PredictionFileError:
+        raise
+    except FileNotFoundError as error:
+        problem = "is not there"
+        raise PredictionFileError(f"{path}: {problem}; check the name") from error
+    except Exception as error:
+        lines = str(error).strip().splitlines()
+        what = f"{type(error).__name__}: {lines[0] if lines else 'no details'}"
+        raise PredictionFileError(
+            f"{path}: cannot be read ({what}); check its ending and write it again"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the columns of a table are to be read."""
+
+    #: Names or zero-based positions of the class columns; all that are left by default.
+    columns: tuple[str, ...] | None = None
+    #: Name or position of the column of labels; ``label`` if there is one.
+    label: str | None = None
+    #: Name or position of the column of identifiers; ``id`` if there is one.
+    id: str | None = None
+    #: Whether the first line of a text file is a header; ``None``: look at it.
+    header: bool | None = None
+    #: Format of standard input, which has no ending.
+    format: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some consecutive rows of a file."""
+
+    #: ``(r, M, K)``, as stored: not checked yet.
+    values: Array
+    labels: Array | None = None
+    ids: Array | None = None
+    #: What is wrong with rows that could not be parsed; their values are NaN.
+    faults: dict[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, part: slice) -> Block:
+        start, stop, _ = part.indices(len(self))
+        return Block(
+            self.values[part],
+            None if self.labels is None else self.labels[part],
+            None if self.ids is None else self.ids[part],
+            {i - start: why for i, why in self.faults.items() if start <= i < stop},
+        )
+
+
+class Source(ABC):
+    """One prediction file: ``n_members`` models over ``n_classes`` classes, row after row."""
+
+    path: str
+    n_members: int
+    n_classes: int
+    #: Number of rows, ``None`` if only reading to the end will tell.
+    n_rows: int | None = None
+    #: The same, but perhaps a guess from the size of the file.
+    expected_rows: int | None = None
+    class_names: tuple[str, ...] | None = None
+    #: Whether the file itself says that it holds logits.
+    is_logits: bool = False
+    has_labels: bool = False
+    has_ids: bool = False
+
+    @abstractmethod
+    def pieces(self, rows: int, start: int) -> Iterator[Block]:
+        """Yield the rows from `start` on, in blocks of any length, about `rows` each."""
+
+    def blocks(self, rows: int, start: int = 0) -> Iterator[Block]:
+        """Yield the rows from `start` on, in blocks of `rows` rows; the last may be shorter."""
+        with reading(self.path):
+            yield from regrouped(self.pieces(rows, start), rows)
+
+
+def regrouped(pieces: Iterable[Block], rows: int) -> Iterator[Block]:
+    """Cut and join blocks so that each has `rows` rows, but for the last."""
+    waiting: list[Block] = []
+    count = 0
+    for piece in pieces:
+        waiting.append(piece)
+        count += len(piece)
+        if count < rows:
+            continue
+        whole = joined(waiting)
+        full = count - count % rows
+        for first in range(0, full, rows):
+            yield whole[first : first + rows]
+        waiting, count = ([whole[full:count]], count - full) if count > full else ([], 0)
+    if count:
+        yield joined(waiting)
+
+
+def joined(blocks: list[Block]) -> Block:
+    """Return several blocks as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    faults: dict[int, str] = {}
+    start = 0
+    for block in blocks:
+        faults.update({start + i: why for i, why in block.faults.items()})
+        start += len(block)
+    labels = [block.labels for block in blocks if block.labels is not None]
+    ids = [block.ids for block in blocks if block.ids is not None]
+    return Block(
+        np.concatenate([block.values for block in blocks]),
+        np.concatenate(labels) if labels else None,
+        np.concatenate(ids) if ids else None,
+        faults,
+    )
+
+
+def skipped(pieces: Iterable[Block], start: int) -> Iterator[Block]:
+    """Leave out the first `start` rows of a file that can only be read from its beginning."""
+    for piece in pieces:
+        if start >= len(piece):
+            start -= len(piece)
+            continue
+        yield piece[start : len(piece)]
+        start = 0

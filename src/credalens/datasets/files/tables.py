@@ -1,0 +1,338 @@
+"""Tables on disk: ``.csv``, ``.tsv`` and ``.parquet``, read by pyarrow in blocks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from credalens._arrays import Array
+from credalens.datasets.files.source import (
+    Block,
+    Reading,
+    Source,
+    reading,
+    refuse_file,
+    skipped,
+)
+
+#: Bytes of text parsed at once, cut at the end of a line.
+TEXT_BLOCK = 1 << 23
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns hold what."""
+
+    classes: tuple[str, ...]
+    label: str | None
+    id: str | None
+
+
+def assign(path: str, names: Sequence[str], how: Reading, named: bool) -> Roles:
+    """Say which columns hold classes, labels and identifiers; `named`: the names are the file's."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        refuse_file(path, f"has two columns {twice!r}", "rename one, or use --no-header")
+
+    def find(wanted: str, option: str) -> str:
+        if wanted in names and named:
+            return wanted
+        if wanted.isdecimal() and int(wanted) < len(names):
+            return names[int(wanted)]
+        listed = ", ".join(names) if named else f"0 to {len(names) - 1}"
+        refuse_file(path, f"has no column {wanted!r} ({option})", f"its columns are {listed}")
+
+    def default(name: str) -> str | None:
+        return name if named and name in names else None
+
+    label = find(how.label, "--label-column") if how.label is not None else default("label")
+    identifier = find(how.id, "--id-column") if how.id is not None else default("id")
+    if how.columns is None:
+        classes = tuple(name for name in names if name not in (label, identifier))
+    else:
+        classes = tuple(find(name, "--columns") for name in how.columns)
+    if not classes:
+        refuse_file(path, "has no class columns", "name them by --columns")
+    return Roles(classes, label, identifier)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _looks_like_header(fields: Sequence[str]) -> bool:
+    """Tell class names from a row; 0,1,2,... are names, as they sum to more than 1."""
+    if all(_is_number(text) for text in fields):
+        return len(fields) > 2 and list(fields) == [str(i) for i in range(len(fields))]
+    return True
+
+
+class TextSource(Source):
+    """A ``.csv`` or ``.tsv`` file, or standard input: one model, a line a row.
+
+    Lines are cut into blocks here and each block is parsed by pyarrow on all threads. Only a block
+    that it refuses is parsed again line by line, to say which row is bad, and why.
+    """
+
+    n_members = 1
+
+    def __init__(
+        self, path: str, how: Reading, delimiter: str = ",", stream: IO[bytes] | None = None
+    ) -> None:
+        self.path, self._delimiter, self._stream = path, delimiter, stream
+        with reading(path):
+            size = os.path.getsize(path) if stream is None else 0
+            with ExitStack() as stack:
+                file = stream or stack.enter_context(open(path, "rb"))
+                self._first = _first_line(file)
+            fields = self._fields(self._first)
+            if not fields:
+                refuse_file(path, "is empty", "pass a file with a line for each row")
+            header = _looks_like_header(fields) if how.header is None else how.header
+            self._skip_first = header
+            self._names = fields if header else [str(i) for i in range(len(fields))]
+            self._roles = assign(path, self._names, how, header)
+        self.n_classes = len(self._roles.classes)
+        self.class_names = self._roles.classes if header else None
+        self.has_labels = self._roles.label is not None
+        self.has_ids = self._roles.id is not None
+        self._size = size
+
+    def _fields(self, line: bytes) -> list[str]:
+        text = line.decode("utf-8-sig")
+        row = next(csv.reader([text], delimiter=self._delimiter), [])
+        return [field.strip() for field in row]
+
+    def pieces(self, rows: int, start: int) -> Iterator[Block]:
+        """Yield one block for each stretch of text."""
+        yield from skipped(self._blocks(), start)
+
+    def _blocks(self) -> Iterator[Block]:
+        with ExitStack() as stack:
+            file = self._stream or stack.enter_context(open(self.path, "rb"))
+            # The first line was taken from a stream already, but not from a file opened anew.
+            rest = b"" if self._skip_first else self._first
+            if self._stream is None:
+                _first_line(file)
+            row = 0
+            for text in _stretches(file, rest):
+                block = self._parse(text)
+                if not len(block):
+                    continue
+                row += len(block)
+                if self.expected_rows is None and self._size:
+                    self.expected_rows = math.ceil(self._size / (len(text) / len(block)))
+                yield block
+            if not row:
+                refuse_file(self.path, "has a header but no rows", "pass at least one row")
+
+    def _parse(self, text: bytes) -> Block:
+        roles = self._roles
+        types = dict.fromkeys(roles.classes, pa.float64())
+        types.update({name: pa.string() for name in (roles.label, roles.id) if name is not None})
+        try:
+            table = pyarrow.csv.read_csv(
+                pa.BufferReader(text),
+                read_options=pyarrow.csv.ReadOptions(column_names=self._names),
+                parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=types, include_columns=list(types), strings_can_be_null=False
+                ),
+            )
+        except pa.ArrowInvalid:
+            return self._parse_lines(text)
+        values = np.empty((table.num_rows, 1, len(roles.classes)))
+        for k, name in enumerate(roles.classes):
+            values[:, 0, k] = table[name].to_numpy()
+        texts = (
+            None if name is None else table[name].to_numpy() for name in (roles.label, roles.id)
+        )
+        return Block(values, *texts)
+
+    def _parse_lines(self, text: bytes) -> Block:
+        """Parse line by line; a bad line becomes a row of NaN with a fault."""
+        roles = self._roles
+        wanted = [self._names.index(name) for name in roles.classes]
+        lines = csv.reader(
+            io.StringIO(text.decode("utf-8", "replace"), newline=""), delimiter=self._delimiter
+        )
+        rows: list[list[float]] = []
+        faults: dict[int, str] = {}
+        kept: list[list[str]] = []
+        for fields in lines:
+            if not fields:
+                continue
+            why = self._fault(fields, wanted)
+            if why is not None:
+                faults[len(rows)] = why
+            bad = why is not None
+            rows.append([math.nan if bad else _value(fields[i]) for i in wanted])
+            kept.append(fields + [""] * (len(self._names) - len(fields)))
+        values = np.array(rows, dtype=np.float64).reshape(len(rows), 1, len(wanted))
+        texts = (
+            None
+            if name is None
+            else np.array([fields[self._names.index(name)] for fields in kept], dtype=object)
+            for name in (roles.label, roles.id)
+        )
+        return Block(values, *texts, faults=faults)
+
+    def _fault(self, fields: list[str], wanted: list[int]) -> str | None:
+        if len(fields) != len(self._names):
+            return f"has {len(fields)} fields instead of {len(self._names)}"
+        for i in wanted:
+            if fields[i].strip() and not _is_number(fields[i]):
+                return f"column {self._names[i]!r} is {fields[i][:40]!r}, not a number"
+        return None
+
+
+def _value(text: str) -> float:
+    return float(text) if text.strip() else math.nan
+
+
+def _first_line(file: IO[bytes]) -> bytes:
+    for line in iter(file.readline, b""):
+        if line.strip():
+            return line
+    return b""
+
+
+def _stretches(file: IO[bytes], begun: bytes) -> Iterator[bytes]:
+    """Cut a file into stretches of whole lines."""
+    pending = begun
+    while data := file.read(TEXT_BLOCK):
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield pending + data[:end]
+            pending = data[end:]
+        else:
+            pending += data
+    if pending.strip():
+        yield pending
+
+
+class ParquetSource(Source):
+    """A ``.parquet`` file: a column a class, or one column ``probs`` of lists, M x K or K."""
+
+    n_members = 1
+
+    def __init__(self, path: str, how: Reading) -> None:
+        self.path = path
+        with reading(path), pyarrow.parquet.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            self.n_rows = self.expected_rows = file.metadata.num_rows
+            if not self.n_rows:
+                refuse_file(path, "has no rows", "write at least one")
+            self._roles = assign(path, self._candidates(schema, how), how, True)
+            self._nested = len(self._roles.classes) == 1 and _is_list(
+                schema.field(self._roles.classes[0]).type
+            )
+            if self._nested:
+                first = next(file.iter_batches(1, columns=list(self._roles.classes)))
+                self.n_members, self.n_classes = self._lists(first.column(0), None).shape[1:]
+                self.is_logits = self._roles.classes[0] == "logits"
+            else:
+                self._check_numbers(schema)
+                self.n_classes = len(self._roles.classes)
+                self.class_names = self._roles.classes
+        self.has_labels = self._roles.label is not None
+        self.has_ids = self._roles.id is not None
+
+    def _candidates(self, schema: Any, how: Reading) -> list[str]:
+        """Return the columns to choose from: with nested predictions, no others are classes."""
+        nested = [n for n in ("probs", "logits") if n in schema.names and _is_list(_type(schema, n))]
+        if not nested or how.columns is not None:
+            return list(schema.names)
+        others = {"label", "id", how.label, how.id}
+        return [name for name in schema.names if name == nested[0] or name in others]
+
+    def _check_numbers(self, schema: Any) -> None:
+        for name in self._roles.classes:
+            kind = _type(schema, name)
+            if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+                refuse_file(
+                    self.path, f"column {name!r} is {kind}", "name the class columns by --columns"
+                )
+
+    def pieces(self, rows: int, start: int) -> Iterator[Block]:
+        """Yield one block for each batch that pyarrow reads."""
+        roles = self._roles
+        wanted = [*roles.classes, *(n for n in (roles.label, roles.id) if n is not None)]
+
+        def batches() -> Iterator[Block]:
+            with pyarrow.parquet.ParquetFile(self.path) as file:
+                for batch in file.iter_batches(rows, columns=wanted):
+                    yield self._block(batch)
+
+        yield from skipped(batches(), start)
+
+    def _block(self, batch: Any) -> Block:
+        roles = self._roles
+        if self._nested:
+            values = self._lists(batch.column(roles.classes[0]), (self.n_members, self.n_classes))
+        else:
+            columns = [_floats(batch.column(name)) for name in roles.classes]
+            values = np.stack(columns, axis=1)[:, None, :]
+        others = (
+            None if name is None else batch.column(name).to_numpy(zero_copy_only=False)
+            for name in (roles.label, roles.id)
+        )
+        return Block(values, *others)
+
+    def _lists(self, column: Any, shape: tuple[int, int] | None) -> Array:
+        """Return ``(r, M, K)`` from lists of K, or lists of M lists of K."""
+        n = len(column)
+        counts = []
+        while _is_list(column.type):
+            if column.null_count:
+                refuse_file(self.path, f"{self._roles.classes[0]} has missing lists", "fill them")
+            sizes = np.unique(column.value_lengths().to_numpy(zero_copy_only=False))
+            if len(sizes) != 1 or not sizes[0]:
+                refuse_file(
+                    self.path,
+                    f"{self._roles.classes[0]} has lists of lengths {sizes.tolist()[:5]}",
+                    "every row must have as many members and classes",
+                )
+            counts.append(int(sizes[0]))
+            column = column.flatten()
+        if len(counts) > 2:
+            refuse_file(self.path, f"has lists nested {len(counts)} deep", "save M x K lists")
+        found = (counts[0] if len(counts) == 2 else 1, counts[-1])
+        if shape is not None and found != shape:
+            refuse_file(
+                self.path,
+                f"has rows of {found} members and classes after rows of {shape}",
+                "every row must have as many",
+            )
+        return _floats(column).reshape(n, *found)
+
+
+def _type(schema: Any, name: str) -> Any:
+    return schema.field(name).type
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _floats(column: Any) -> Array:
+    """Return a column as floats, missing values as NaN."""
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    return values if values.dtype.kind == "f" else values.astype(np.float64)
