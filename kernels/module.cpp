@@ -10,8 +10,10 @@
 #include <optional>
 
 #include "door.hpp"
+#include "edges.hpp"
 #include "entropy.hpp"
 #include "game.hpp"
+#include "intervals.hpp"
 #include "pairs.hpp"
 #include "parallel.hpp"
 #include "subsets.hpp"
@@ -28,6 +30,7 @@ template <class T>
 using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Out1 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Places = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Out2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -65,6 +68,19 @@ void bind(nb::module_& m) {
         },
         "members"_a.noconvert(), "max_lower"_a.none(), "max_upper"_a.none(), "diameter"_a.none(),
         "method"_a, "threads"_a);
+
+    m.def(
+        "edge_diameter",
+        [](Members<T> P, Places order, Places start, Places stop, Weights length, Out1 diameter,
+           int threads) {
+            nb::gil_scoped_release release;
+            const EdgeList edges{order.data(), start.data(), stop.data(), length.data(),
+                                 static_cast<int>(length.shape(0))};
+            edge_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                          static_cast<int>(P.shape(2)), edges, diameter.data(), threads);
+        },
+        "members"_a.noconvert(), "order"_a, "start"_a, "stop"_a, "length"_a, "diameter"_a,
+        "threads"_a);
 
     m.def(
         "solve_games",
@@ -151,6 +167,61 @@ void bind(nb::module_& m) {
         "members"_a.noconvert(), "values"_a, "threads"_a);
 }
 
+// Boxes and sums over events: float64 only, the sets convert their data block by block.
+void bind_intervals(nb::module_& m) {
+    using Bounds = Members<double>;
+    m.def(
+        "box_minimax",
+        [](Bounds bounds, Out1 value, int threads) {
+            nb::gil_scoped_release release;
+            box_minimax(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
+                        value.data(), threads);
+        },
+        "bounds"_a.noconvert(), "value"_a, "threads"_a);
+
+    m.def(
+        "box_max_entropy",
+        [](Bounds bounds, Out1 value, std::optional<Out2> distribution, int threads) {
+            nb::gil_scoped_release release;
+            box_max_entropy(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
+                            value.data(), data_or_null(distribution), threads);
+        },
+        "bounds"_a.noconvert(), "value"_a, "distribution"_a.none(), "threads"_a);
+
+    m.def(
+        "box_min_entropy",
+        [](Bounds bounds, std::int64_t max_nodes, Out1 value, Out1 error,
+           std::optional<Out2> distribution, int threads) {
+            nb::gil_scoped_release release;
+            box_min_entropy(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
+                            max_nodes, value.data(), error.data(), data_or_null(distribution),
+                            threads);
+        },
+        "bounds"_a.noconvert(), "max_nodes"_a, "value"_a, "error"_a, "distribution"_a.none(),
+        "threads"_a);
+
+    m.def(
+        "balanced_subsets",
+        [](Rows<double> weights, Weights cap, Out1 lower, Out1 upper, int threads) {
+            nb::gil_scoped_release release;
+            balanced_subsets(weights.data(), cap.data(), weights.shape(0),
+                             static_cast<int>(weights.shape(1)), lower.data(), upper.data(),
+                             threads);
+        },
+        "weights"_a.noconvert(), "cap"_a, "lower"_a, "upper"_a, "threads"_a);
+
+    m.def(
+        "excess_sums",
+        [](Rows<double> weights, Weights threshold, Weights size_weights, Out1 value,
+           int threads) {
+            nb::gil_scoped_release release;
+            excess_sums(weights.data(), threshold.data(), weights.shape(0),
+                        static_cast<int>(weights.shape(1)), size_weights.data(), value.data(),
+                        threads);
+        },
+        "weights"_a.noconvert(), "threshold"_a, "size_weights"_a, "value"_a, "threads"_a);
+}
+
 const char* instruction_set() {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
     __builtin_cpu_init();
@@ -174,5 +245,6 @@ NB_MODULE(_kernels, m) {
             hartley_weights(K, w.data(), log_v.data());
         },
         "K"_a, "w"_a, "log_v"_a);
+    bind_intervals(m);
     m.def("instruction_set", &instruction_set);
 }

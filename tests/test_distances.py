@@ -167,6 +167,7 @@ def test_lines_and_trees_with_many_classes() -> None:
         Wasserstein.ordinal(K),
         Wasserstein.tree(parents, rng.random(n), rng.permutation(n)[:K]),
         Wasserstein.tree(parents, rng.random(n), rng.permutation(inner)[:K]),
+        Wasserstein.tree([*np.repeat(np.arange(40, 50), 4), *[50] * 10, -1], rng.random(51)),
         Wasserstein.tree(chain, rng.random(K), np.arange(K)[::-1]),
         Wasserstein.tree(chain, np.where(np.arange(K) == 20, 1.0, 0.5), np.arange(K)),
     ):

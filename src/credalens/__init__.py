@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from credalens.distances import TotalVariation
+from credalens.distances import MMD, Kolmogorov, TestFunctions, TotalVariation, Wasserstein
 from credalens.evaluation import (
     RejectionCurve,
     majority_vote,
@@ -15,29 +15,53 @@ from credalens.measures import (
     aleatoric_uncertainty,
     epistemic_uncertainty,
     generalized_hartley,
+    imprecision_bound,
     lower_entropy,
+    maximum_mean_imprecision,
     quantify,
+    summarize,
     total_uncertainty,
     upper_entropy,
 )
-from credalens.sets import ConvexHull, CredalSet, as_credal_set
+from credalens.sets import (
+    BeliefFunction,
+    Contamination,
+    ConvexHull,
+    CredalSet,
+    LowerProbability,
+    ProbabilityIntervals,
+    TotalVariationBall,
+    as_credal_set,
+)
 
 __all__ = [
+    "MMD",
+    "BeliefFunction",
+    "Contamination",
     "ConvexHull",
     "CredalSet",
     "Interval",
+    "Kolmogorov",
+    "LowerProbability",
+    "ProbabilityIntervals",
     "RejectionCurve",
+    "TestFunctions",
     "TotalVariation",
+    "TotalVariationBall",
     "Uncertainty",
+    "Wasserstein",
     "aleatoric_uncertainty",
     "as_credal_set",
     "epistemic_uncertainty",
     "generalized_hartley",
+    "imprecision_bound",
     "lower_entropy",
     "majority_vote",
+    "maximum_mean_imprecision",
     "quantify",
     "rejection_curve",
     "rejection_order",
+    "summarize",
     "total_uncertainty",
     "upper_entropy",
 ]

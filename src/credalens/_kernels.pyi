@@ -15,6 +15,15 @@ def closed_forms(
     method: int,
     threads: int,
 ) -> None: ...
+def edge_diameter(
+    members: _Float,
+    order: NDArray[int64],
+    start: NDArray[int64],
+    stop: NDArray[int64],
+    length: _Out,
+    diameter: _Out,
+    threads: int,
+) -> None: ...
 def solve_games(
     payoff: _Float,
     value: _Out,
@@ -58,4 +67,22 @@ def hartley_sample(
     threads: int,
 ) -> None: ...
 def lower_probabilities(members: _Float, values: _Out, threads: int) -> None: ...
+def box_minimax(bounds: _Out, value: _Out, threads: int) -> None: ...
+def box_max_entropy(
+    bounds: _Out, value: _Out, distribution: _Out | None, threads: int
+) -> None: ...
+def box_min_entropy(
+    bounds: _Out,
+    max_nodes: int,
+    value: _Out,
+    error: _Out,
+    distribution: _Out | None,
+    threads: int,
+) -> None: ...
+def balanced_subsets(
+    weights: _Out, cap: _Out, lower: _Out, upper: _Out, threads: int
+) -> None: ...
+def excess_sums(
+    weights: _Out, threshold: _Out, size_weights: _Out, value: _Out, threads: int
+) -> None: ...
 def instruction_set() -> str: ...

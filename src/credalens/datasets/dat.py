@@ -66,6 +66,8 @@ class _Header:
     attributes: list[_Attribute] = field(default_factory=list)
     inputs: list[str] | None = None
     outputs: list[str] | None = None
+    inputs_line: int = 0
+    outputs_line: int = 0
 
     def column(self, name: str) -> int | None:
         names = [attribute.name for attribute in self.attributes]
@@ -134,7 +136,7 @@ def read_dat(path: str | Path) -> Dataset:
     columns, numbers = _read_columns(lines, start, header, fail)
     if not header.attributes:
         header.attributes = [_guess(f"column {i}", column) for i, column in enumerate(columns)]
-    inputs, output = _roles(header, len(columns), fail, len(lines))
+    inputs, output = _roles(header, len(columns), fail)
 
     def codes(i: int) -> Array:
         return _column(columns[i], header.attributes[i], numbers, fail)
@@ -160,15 +162,11 @@ def _fields(text: str) -> list[str]:
     if "'" not in text and '"' not in text:
         return text.split(",")
     parts, end = [], 0
-    while end <= len(text):
-        match = _FIELD.match(text, end)
-        if match is None:  # a quote that never closes, or text after one: taken as it stands
-            parts.extend(text[end:].split(","))
-            break
+    while match := _FIELD.match(text, end):
         parts.append(match[1])
-        if match.end() == len(text) and not match[0].endswith(","):
-            break
         end = match.end()
+        if not match[0].endswith(","):
+            break
     return parts
 
 
@@ -189,16 +187,18 @@ def _read_header(lines: list[str], fail: Callable[[int, str], NoReturn]) -> tupl
             if i and any(before.strip().startswith("@") for before in lines[:i]):
                 fail(i + 1, "a data row before @data")
             return header, i
-        word, _, rest = text.partition(" ") if " " in text else text.partition("\t")
-        word, rest = word.lower(), rest.strip()
+        word, *more = text.split(maxsplit=1)
+        word, rest = word.lower(), more[0] if more else ""
         if word == "@data":
             return header, i + 1
         if word == "@attribute":
             header.attributes.append(_read_attribute(rest, header, functools.partial(fail, i + 1)))
         elif word in ("@input", "@inputs"):
             header.inputs = [_plain(name) for name in _fields(rest)]
+            header.inputs_line = i + 1
         elif word in ("@output", "@outputs"):
             header.outputs = [_plain(name) for name in _fields(rest)]
+            header.outputs_line = i + 1
         elif word != "@relation":
             fail(i + 1, f"unknown keyword {word}")
     return header, len(lines)
@@ -248,28 +248,29 @@ def _read_columns(
 
 
 def _roles(
-    header: _Header, n_columns: int, fail: Callable[[int, str], NoReturn], last: int
+    header: _Header, n_columns: int, fail: Callable[[int, str], NoReturn]
 ) -> tuple[list[int], int]:
     """Return the columns of the features, and that of the class."""
     if header.outputs is not None and len(header.outputs) != 1:
-        fail(last, f"{len(header.outputs)} outputs; one class is expected")
+        fail(header.outputs_line, f"{len(header.outputs)} outputs; one class is expected")
 
-    def position(name: str) -> int:
+    def position(name: str, line: int) -> int:
         column = header.column(name)
         if column is None:
-            fail(last, f"@inputs or @outputs names {name!r}, which is no attribute")
+            fail(line, f"{name!r} is no attribute")
         return column
 
     if header.outputs is not None:
-        output = position(header.outputs[0])
+        output = position(header.outputs[0], header.outputs_line)
     else:
         left = [i for i, a in enumerate(header.attributes) if a.name not in (header.inputs or ())]
         output = left[-1] if left else n_columns - 1
     if header.inputs is None:
         return [i for i in range(n_columns) if i != output], output
-    inputs = [position(name) for name in header.inputs]
+    inputs = [position(name, header.inputs_line) for name in header.inputs]
     if output in inputs:
-        fail(last, f"{header.attributes[output].name!r} is both input and output")
+        name = header.attributes[output].name
+        fail(header.inputs_line, f"{name!r} is both input and output")
     return inputs, output
 
 

@@ -239,4 +239,6 @@ def _widest_on(edges: Edges, block: Array, wide: Array) -> None:
     if len(edges.length) == 0:
         wide[:] = 0.0
     else:
-        _kernels.closed_forms(edges.masses(block), None, None, wide, 0, num_threads())
+        _kernels.edge_diameter(
+            block, edges.order, edges.start, edges.stop, edges.length, wide, num_threads()
+        )

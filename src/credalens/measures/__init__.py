@@ -7,7 +7,8 @@ from credalens.measures.distance import (
 )
 from credalens.measures.entropy import lower_entropy, upper_entropy
 from credalens.measures.hartley import generalized_hartley
-from credalens.measures.interval import Interval
+from credalens.measures.imprecision import imprecision_bound, maximum_mean_imprecision
+from credalens.measures.interval import Interval, summarize
 from credalens.measures.quantify import Uncertainty, quantify
 
 __all__ = [
@@ -16,8 +17,11 @@ __all__ = [
     "aleatoric_uncertainty",
     "epistemic_uncertainty",
     "generalized_hartley",
+    "imprecision_bound",
     "lower_entropy",
+    "maximum_mean_imprecision",
     "quantify",
+    "summarize",
     "total_uncertainty",
     "upper_entropy",
 ]

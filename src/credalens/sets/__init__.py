@@ -3,9 +3,21 @@
 from typing import Any
 
 from credalens.sets.base import CredalSet
+from credalens.sets.capacities import BeliefFunction, LowerProbability
 from credalens.sets.hull import ConvexHull
+from credalens.sets.intervals import ProbabilityIntervals
+from credalens.sets.neighbourhoods import Contamination, TotalVariationBall
 
-__all__ = ["ConvexHull", "CredalSet", "as_credal_set"]
+__all__ = [
+    "BeliefFunction",
+    "Contamination",
+    "ConvexHull",
+    "CredalSet",
+    "LowerProbability",
+    "ProbabilityIntervals",
+    "TotalVariationBall",
+    "as_credal_set",
+]
 
 
 def as_credal_set(x: Any) -> CredalSet:

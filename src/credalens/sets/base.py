@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -12,6 +13,7 @@ from credalens._arrays import NUMPY, Array, Origin, to_numpy
 
 if TYPE_CHECKING:
     from credalens.sets.hull import ConvexHull
+    from credalens.sets.intervals import ProbabilityIntervals
 
 
 class HasDiameter(Protocol):
@@ -65,6 +67,12 @@ class CredalSet(ABC):
 
         return ConvexHull(self.extreme_points(), validate=False)
 
+    def to_intervals(self) -> ProbabilityIntervals:
+        """Return the smallest box round the set: its lower and upper class probabilities."""
+        from credalens.sets.intervals import ProbabilityIntervals
+
+        return ProbabilityIntervals(self.lower(), self.upper())
+
     def __len__(self) -> int:
         if not self.batch_shape:
             raise TypeError("a single credal set has no len(); its batch_shape is ()")
@@ -117,9 +125,52 @@ class CredalSet(ABC):
         """
         return np.min(self.upper(cost.T), axis=-1), np.min(self.lower(cost.T), axis=-1)
 
+    def lower_probabilities(self) -> Any:
+        """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y.
+
+        Refused where the values of the batch would take more than 4 GB.
+        """
+        n_events = event_count(self.n_classes, self.batch_shape)
+        plain, steps = self.plain(), []
+        for start in range(0, n_events, 256):
+            events = np.arange(start, min(n_events, start + 256))[:, None]
+            steps.append(plain.lower((events >> np.arange(self.n_classes) & 1).astype(np.float64)))
+        return self.origin.wrap(np.concatenate(steps, axis=-1))
+
+    def is_two_monotone(self) -> Any:
+        """Say whether ``lower(A | B) + lower(A & B) >= lower(A) + lower(B)`` for all events.
+
+        Choquet integrals are then exactly the lower expectations. O(K^2 2^K).
+        """
+        return truth(self.origin, two_monotone(self.plain().lower_probabilities()))
+
+    def choquet(self, f: Any) -> Any:
+        """Return the Choquet integrals of test functions by the lower probability.
+
+        `f` is ``(K,)`` or ``(F, K)``. A lower bound of ``lower(f)``, equal to it for 2-monotone
+        sets. It needs the lower probabilities of K nested events only, those of the largest f.
+        """
+        functions = _validation.expectands(f, self.n_classes)
+        plain, values = self.plain(), []
+        for one in np.atleast_2d(functions):
+            order = np.argsort(-one, kind="stable")
+            nested = np.zeros((self.n_classes, self.n_classes), bool)
+            for size, y in enumerate(order):
+                nested[size:, y] = True
+            steps = one[order] - np.append(one[order][1:], 0.0)
+            values.append(np.sum(plain.lower_probability(nested) * steps, axis=-1))
+        result = np.stack(values, axis=-1) if values else np.empty((*self.batch_shape, 0))
+        result = np.asarray(result, self.dtype)
+        return self.origin.wrap(result if functions.ndim == 2 else result[..., 0])
+
     def diameter(self, distance: HasDiameter) -> Array:
         """Return the largest distance between two members of the set."""
         return self.to_hull().diameter(distance)
+
+    def diameter_bounds(self, distance: HasDiameter) -> tuple[Array, Array]:
+        """Return certified bounds of the diameter, equal where it is known exactly."""
+        diameter = self.diameter(distance)
+        return diameter, diameter
 
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
@@ -160,6 +211,31 @@ class CredalSet(ABC):
         """Return a point in the middle of the set, ``(..., K)``."""
         return self.to_hull().center()
 
+    def __le__(self, other: Any) -> Any:
+        """Say whether each set lies in the set of `other`, up to rounding."""
+        if not isinstance(other, CredalSet):
+            return NotImplemented
+        if other.n_classes != self.n_classes:
+            _validation.refuse(
+                "other", f"has {other.n_classes} classes", f"pass a set over {self.n_classes}"
+            )
+        single = min(self.dtype.itemsize, other.dtype.itemsize) < 8
+        return truth(self.origin, other.plain()._holds(self.plain(), 1e-6 if single else 1e-9))
+
+    def __ge__(self, other: Any) -> Any:
+        """Say whether each set holds the set of `other`, up to rounding."""
+        # Named, not `other <= self`: Python asks the subclass first, which would come back here.
+        return other.__le__(self) if isinstance(other, CredalSet) else NotImplemented
+
+    def _holds(self, inner: CredalSet, tolerance: float) -> Array:
+        """Say whether the corners of `inner` are in this set; a certified game for each."""
+        corners = np.moveaxis(np.asarray(inner.extreme_points()), -2, 0)
+        inside = np.ones(np.broadcast_shapes(self.batch_shape, inner.batch_shape), bool)
+        step = max(1, (1 << 20) // max(1, math.prod(corners.shape[1:])))
+        for start in range(0, len(corners), step):
+            inside &= np.all(self.contains(corners[start : start + step], tolerance), axis=0)
+        return inside
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(batch_shape={self.batch_shape}, "
@@ -176,3 +252,49 @@ def point(p: Any, n_classes: int, name: str = "p") -> tuple[Array, Origin]:
             name, f"has {array.shape[-1]} classes", f"pass distributions over {n_classes} classes"
         )
     return array, origin
+
+
+def truth(origin: Origin, array: Any) -> Any:
+    """Return truth values as an array of the library that came in."""
+    if origin.library == "torch":
+        return Origin("torch").wrap(np.asarray(array))
+    return np.asarray(array)[()]
+
+
+def event_count(n_classes: int, batch_shape: tuple[int, ...] = ()) -> int:
+    """Return ``2**K``, refused where a number for each event takes too much memory."""
+    size = math.prod(batch_shape) * 2.0**n_classes * 8
+    if n_classes > 40 or size > 1 << 32:
+        _validation.refuse(
+            "events",
+            f"{n_classes} classes have 2**{n_classes} events, {size / 1e9:.3g} GB for this batch",
+            "pass fewer classes or a smaller batch; no measure needs the values of all events",
+        )
+    return 1 << n_classes
+
+
+def event_sums(x: Array) -> Array:
+    """Return the sum of ``(..., K)`` over every event, ``(..., 2**K)``: class y is bit y."""
+    K = x.shape[-1]
+    sums = np.zeros((*x.shape[:-1], event_count(K, x.shape[:-1])))
+    for y in range(K):
+        np.add(sums[..., : 1 << y], x[..., y : y + 1], out=sums[..., 1 << y : 2 << y])
+    return sums
+
+
+def two_monotone(values: Array, tolerance: float | None = None) -> Array:
+    """Say of set functions ``(..., 2**K)`` whether they are 2-monotone.
+
+    It is enough that ``v(A + i + j) + v(A) >= v(A + i) + v(A + j)`` for all A without i and j.
+    """
+    K = values.shape[-1].bit_length() - 1
+    limit = (1e-6 if values.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
+    holds = np.ones(values.shape[:-1], bool)
+    for i in range(K):
+        for j in range(i):
+            parts = 1 << (K - 1 - i), 2, 1 << (i - j - 1), 2, 1 << j
+            cube = values.reshape(*values.shape[:-1], *parts)
+            gain = cube[..., 1, :, 1, :] - cube[..., 1, :, 0, :]
+            gain = gain - (cube[..., 0, :, 1, :] - cube[..., 0, :, 0, :])
+            holds &= gain.min(axis=(-3, -2, -1)) >= -limit
+    return holds

@@ -18,7 +18,7 @@ from credalens._arrays import (
     per_instance,
     to_numpy,
 )
-from credalens.sets.base import CredalSet, HasDiameter, point
+from credalens.sets.base import CredalSet, HasDiameter, event_count, point
 from credalens.sets.corners import corners, distance_to_hull
 
 
@@ -336,6 +336,15 @@ class ConvexHull(CredalSet):
         rows = max(64, (1 << 20) // (self.n_members * self.n_classes))
         value, error = per_instance(self._members, kernel, [(), ()], rows=rows, dtype=np.float64)
         return value, error
+
+    def lower_probabilities(self) -> Any:
+        """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
+        n_events = event_count(self.n_classes, self.batch_shape)
+
+        def kernel(block: Array, values: Array) -> None:
+            _kernels.lower_probabilities(block, values, num_threads())
+
+        return self.origin.wrap(per_instance(self._members, kernel, [(n_events,)])[0])
 
     def center(self) -> Any:
         """Return the mean of the members, ``(..., K)``."""

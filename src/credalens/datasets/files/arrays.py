@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import math
 import os
 import zipfile
@@ -26,7 +28,7 @@ class Stored:
     Not mapped into memory: a file may be larger than the address space a process is allowed.
     """
 
-    def __init__(self, path: str, stream: IO[bytes], size: int | None) -> None:
+    def __init__(self, path: str, stream: IO[bytes] | io.FileIO, size: int | None) -> None:
         self._path, self._stream = path, stream
         version = npy.read_magic(stream)
         header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -68,7 +70,7 @@ class Stored:
             left -= read
 
     def _fill(self, array: Array) -> Array:
-        view = memoryview(array.reshape(-1).view(np.uint8)) if array.nbytes else memoryview(b"")
+        view: Any = array.reshape(-1).view(np.uint8)
         done = 0
         while done < array.nbytes:
             read = self._stream.readinto(view[done:])  # type: ignore[attr-defined]
@@ -94,9 +96,7 @@ class Stored:
 def as_members(path: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int]:
     """Return members and classes of a stored array, ``(n, M, K)`` or ``(n, K)``."""
     if len(shape) not in (2, 3) or 0 in shape[1:]:
-        refuse_file(
-            path, f"has shape {shape}", "save (rows, classes) or (rows, members, classes)"
-        )
+        refuse_file(path, f"has shape {shape}", "save (rows, classes) or (rows, members, classes)")
     if dtype.kind not in "fiub":
         refuse_file(path, f"has dtype {dtype}", "save floats")
     if shape[0] == 0:
@@ -127,7 +127,7 @@ class NpySource(Source):
     def _open(self, stack: ExitStack) -> Stored:
         if self._given is not None:
             return Stored(self.path, self._given, None)
-        stream = stack.enter_context(open(self.path, "rb", buffering=0))
+        stream = stack.enter_context(io.FileIO(self.path))
         return Stored(self.path, stream, os.fstat(stream.fileno()).st_size)
 
     def pieces(self, rows: int, start: int) -> Iterator[Block]:
@@ -196,9 +196,14 @@ class NpzSource(Source):
             for first in range(start, self.n_rows or 0, rows):
                 stop = min(first + rows, self.n_rows or 0)
                 values, labels, ids = (
-                    None if stream is None else stream.read(first, stop) for stream in streams
+                    np.empty(0) if stream is None else stream.read(first, stop)
+                    for stream in streams
                 )
-                yield Block(_native(values, self.n_members, self.n_classes), labels, ids)
+                yield Block(
+                    _native(values, self.n_members, self.n_classes),
+                    labels if self.has_labels else None,
+                    ids if self.has_ids else None,
+                )
 
 
 class ZarrSource(Source):
@@ -207,7 +212,7 @@ class ZarrSource(Source):
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            import zarr
+            zarr: Any = importlib.import_module("zarr")
         except ImportError:
             refuse_file(path, "needs the zarr package", "pip install 'credalens[dask]'")
         with reading(path):

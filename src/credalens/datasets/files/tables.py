@@ -51,7 +51,9 @@ def assign(path: str, names: Sequence[str], how: Reading, named: bool) -> Roles:
         if wanted.isdecimal() and int(wanted) < len(names):
             return names[int(wanted)]
         listed = ", ".join(names) if named else f"0 to {len(names) - 1}"
-        refuse_file(path, f"has no column {wanted!r} ({option})", f"its columns are {listed}")
+        return refuse_file(
+            path, f"has no column {wanted!r} ({option})", f"its columns are {listed}"
+        )
 
     def default(name: str) -> str | None:
         return name if named and name in names else None
@@ -159,10 +161,11 @@ class TextSource(Source):
         values = np.empty((table.num_rows, 1, len(roles.classes)))
         for k, name in enumerate(roles.classes):
             values[:, 0, k] = table[name].to_numpy()
-        texts = (
-            None if name is None else table[name].to_numpy() for name in (roles.label, roles.id)
+        return Block(
+            values,
+            None if roles.label is None else table[roles.label].to_numpy(),
+            None if roles.id is None else table[roles.id].to_numpy(),
         )
-        return Block(values, *texts)
 
     def _parse_lines(self, text: bytes) -> Block:
         """Parse line by line; a bad line becomes a row of NaN with a fault."""
@@ -184,13 +187,15 @@ class TextSource(Source):
             rows.append([math.nan if bad else _value(fields[i]) for i in wanted])
             kept.append(fields + [""] * (len(self._names) - len(fields)))
         values = np.array(rows, dtype=np.float64).reshape(len(rows), 1, len(wanted))
-        texts = (
-            None
-            if name is None
-            else np.array([fields[self._names.index(name)] for fields in kept], dtype=object)
-            for name in (roles.label, roles.id)
+        return Block(
+            values, self._texts(kept, roles.label), self._texts(kept, roles.id), faults=faults
         )
-        return Block(values, *texts, faults=faults)
+
+    def _texts(self, lines: list[list[str]], name: str | None) -> Array | None:
+        if name is None:
+            return None
+        at = self._names.index(name)
+        return np.array([fields[at] for fields in lines], dtype=object)
 
     def _fault(self, fields: list[str], wanted: list[int]) -> str | None:
         if len(fields) != len(self._names):
@@ -255,7 +260,9 @@ class ParquetSource(Source):
 
     def _candidates(self, schema: Any, how: Reading) -> list[str]:
         """Return the columns to choose from: with nested predictions, no others are classes."""
-        nested = [n for n in ("probs", "logits") if n in schema.names and _is_list(_type(schema, n))]
+        nested = [
+            n for n in ("probs", "logits") if n in schema.names and _is_list(_type(schema, n))
+        ]
         if not nested or how.columns is not None:
             return list(schema.names)
         others = {"label", "id", how.label, how.id}
@@ -288,11 +295,7 @@ class ParquetSource(Source):
         else:
             columns = [_floats(batch.column(name)) for name in roles.classes]
             values = np.stack(columns, axis=1)[:, None, :]
-        others = (
-            None if name is None else batch.column(name).to_numpy(zero_copy_only=False)
-            for name in (roles.label, roles.id)
-        )
-        return Block(values, *others)
+        return Block(values, _column(batch, roles.label), _column(batch, roles.id))
 
     def _lists(self, column: Any, shape: tuple[int, int] | None) -> Array:
         """Return ``(r, M, K)`` from lists of K, or lists of M lists of K."""
@@ -320,6 +323,10 @@ class ParquetSource(Source):
                 "every row must have as many",
             )
         return _floats(column).reshape(n, *found)
+
+
+def _column(batch: Any, name: str | None) -> Array | None:
+    return None if name is None else batch.column(name).to_numpy(zero_copy_only=False)
 
 
 def _type(schema: Any, name: str) -> Any:

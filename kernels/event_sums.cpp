@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "intervals.hpp"
+#include "parallel.hpp"
+
+namespace credalens {
+namespace {
+
+// Instances a thread takes at once, for work of about `nanoseconds` on each.
+std::size_t grain_of(double nanoseconds) {
+    return 1 + static_cast<std::size_t>(50000.0 / nanoseconds);
+}
+
+// ------------------------------------------------------------------------- balanced subsets
+
+constexpr std::size_t kMostSums = std::size_t{1} << 20;   // sums of one half, exact search
+constexpr std::size_t kQuickSums = std::size_t{1} << 15;  // sums of one half, bounds only
+constexpr double kRounding = 1e-15;
+
+struct Group {
+    double weight;
+    int count;
+};
+
+// Appends the multiples of a group to the sorted sums: each new copy is merged with the old sums,
+// so that equal weights add their number, not its power of two.
+void add_group(const Group& group, std::vector<double>& sums, std::vector<double>& scratch) {
+    const std::vector<double> base = sums;
+    for (int copy = 0; copy < group.count; ++copy) {
+        for (double& sum : sums) sum += group.weight;
+        scratch.resize(base.size() + sums.size());
+        std::merge(base.begin(), base.end(), sums.begin(), sums.end(), scratch.begin());
+        sums.swap(scratch);
+    }
+}
+
+// The largest subset sum that is at most `target`, of as many groups, taken from the end of the
+// list, as have at most `most` sums in each half; `used` says how many. Stops early at `enough`.
+double best_below(const std::vector<Group>& groups, double target, double enough,
+                  std::size_t most, std::size_t& used) {
+    std::vector<double> half[2] = {{0.0}, {0.0}}, scratch;
+    used = 0;
+    for (std::size_t g = groups.size(); g-- > 0; ++used) {
+        auto& small = half[half[1].size() < half[0].size()];
+        if (small.size() * (groups[g].count + 1) > most) break;
+        add_group(groups[g], small, scratch);
+    }
+    double best = 0.0;
+    std::size_t j = half[1].size();
+    for (double first : half[0]) {
+        while (j > 0 && first + half[1][j - 1] > target) --j;
+        if (j == 0) break;
+        best = std::max(best, first + half[1][j - 1]);
+        if (best >= enough) break;
+    }
+    return best;
+}
+
+void balanced_subset(const double* weights, double cap, int K, double& lower, double& upper) {
+    std::vector<double> sorted;
+    for (int y = 0; y < K; ++y) {
+        if (weights[y] > 0.0) sorted.push_back(weights[y]);
+    }
+    std::sort(sorted.begin(), sorted.end(), std::greater<double>());
+    const double total = std::accumulate(sorted.begin(), sorted.end(), 0.0);
+    const auto score = [&](double s) { return std::min(std::min(s, total - s), cap); };
+    upper = std::max(0.0, std::min(cap, 0.5 * total));
+    lower = 0.0;
+    double filled = 0.0;
+    for (double w : sorted) {
+        lower = std::max(lower, score(filled + w));
+        if (filled + w <= 0.5 * total) filled += w;
+    }
+    const double slack = kRounding * std::max(total, 1.0);
+    if (lower >= upper - slack) {
+        upper = lower;
+        return;
+    }
+    std::vector<Group> groups;
+    for (double w : sorted) {
+        if (!groups.empty() && groups.back().weight == w) {
+            ++groups.back().count;
+        } else {
+            groups.push_back({w, 1});
+        }
+    }
+    // A subset and its complement score the same: one of them is at most half of the total.
+    const double half = 0.5 * total + slack;
+    double product = 1.0;
+    for (const Group& group : groups) product *= group.count + 1;
+    const bool may_fit = product <= static_cast<double>(kMostSums) * kMostSums;
+    std::size_t used = 0;
+    const double best = best_below(groups, half, upper, may_fit ? kMostSums : kQuickSums, used);
+    lower = std::max(lower, score(best));
+    if (used == groups.size()) {
+        upper = lower;
+        return;
+    }
+    // Too many: the large weights are dealt out greedily, the small ones then fill up the rest.
+    double dealt = 0.0;
+    const double tail = [&] {
+        double sum = 0.0;
+        for (std::size_t g = groups.size() - used; g < groups.size(); ++g) {
+            sum += groups[g].weight * groups[g].count;
+        }
+        return sum;
+    }();
+    for (std::size_t g = 0; g < groups.size() - used; ++g) {
+        for (int copy = 0; copy < groups[g].count; ++copy) {
+            if (dealt + groups[g].weight <= half - 0.5 * tail) dealt += groups[g].weight;
+        }
+    }
+    const double rest = best_below(groups, half - dealt, upper - dealt, kQuickSums, used);
+    lower = std::min(upper, std::max(lower, score(dealt + rest)));
+}
+
+// ------------------------------------------------------------------------------- excess sums
+
+// The sums of the subsets of one half of the classes, sorted, for each size; `above` holds, beside
+// every sum, that sum and all larger ones of its size added up.
+struct SumsBySize {
+    std::vector<std::vector<double>> sums, above;
+
+    void fill(const double* weights, int count) {
+        sums.assign(count + 1, {});
+        sums[0] = {0.0};
+        std::vector<double> moved, merged;
+        for (int y = 0; y < count; ++y) {
+            for (int size = y + 1; size > 0; --size) {
+                moved = sums[size - 1];
+                for (double& sum : moved) sum += weights[y];
+                merged.resize(sums[size].size() + moved.size());
+                std::merge(sums[size].begin(), sums[size].end(), moved.begin(), moved.end(),
+                           merged.begin());
+                sums[size].swap(merged);
+            }
+        }
+        above = sums;
+        for (auto& list : above) {
+            for (std::size_t i = list.size() - 1; i-- > 0;) list[i] += list[i + 1];
+        }
+    }
+};
+
+double excess_sum(const SumsBySize& first, const SumsBySize& second, double threshold,
+                  const double* size_weights) {
+    double total = 0.0;
+    for (std::size_t a = 0; a < first.sums.size(); ++a) {
+        for (std::size_t b = 0; b < second.sums.size(); ++b) {
+            const double weight = size_weights[a + b];
+            if (weight == 0.0) continue;
+            const auto &sums = second.sums[b], &above = second.above[b];
+            std::size_t j = sums.size();
+            double sum = 0.0;
+            for (double x : first.sums[a]) {
+                const double needed = threshold - x;
+                while (j > 0 && sums[j - 1] > needed) --j;
+                const std::size_t count = sums.size() - j;
+                if (count > 0) sum += above[j] - static_cast<double>(count) * needed;
+            }
+            total += weight * sum;
+        }
+    }
+    return total;
+}
+
+}  // namespace
+
+void balanced_subsets(const double* weights, const double* cap, std::size_t n, int K,
+                      double* lower, double* upper, int threads) {
+    const double cost = 300.0 + 10.0 * std::pow(2.0, std::min(K, 40) / 2);
+    parallel_for(n, grain_of(cost), threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            balanced_subset(weights + i * K, cap[i], K, lower[i], upper[i]);
+        }
+    });
+}
+
+void excess_sums(const double* weights, const double* threshold, std::size_t n, int K,
+                 const double* size_weights, double* value, int threads) {
+    const double cost = 2.0 * K * std::pow(2.0, K / 2);
+    parallel_for(n, grain_of(cost), threads, [&](std::size_t begin, std::size_t end) {
+        SumsBySize first, second;
+        for (std::size_t i = begin; i < end; ++i) {
+            first.fill(weights + i * K, K / 2);
+            second.fill(weights + i * K + K / 2, K - K / 2);
+            value[i] = excess_sum(first, second, threshold[i], size_weights);
+        }
+    });
+}
+
+}  // namespace credalens

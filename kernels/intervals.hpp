@@ -1,0 +1,50 @@
+// Credal sets that are boxes, {p : l <= p <= u, sum p = 1}, and the two sums over events that they
+// share with total variation balls.
+//
+// bounds is (n, 2, K), row-major: the lower bounds of an instance, then its upper ones. They are
+// finite, in [0, 1], and feasible and reachable up to rounding; sums that rounding has left on the
+// wrong side of 1 are treated as 1. A value depends on its own instance only, whatever the batch
+// and the number of threads. Outputs that may be null say so.
+#pragma once
+
+#include <cstddef>
+
+namespace credalens {
+
+// min over p of max_y p_y = max(max l, t), with t the smallest solution of sum min(u, t) = 1: Newton
+// from the left on a concave function, O(K) a step and a few steps.
+void box_minimax(const double* bounds, std::size_t n, int K, double* value, int threads);
+
+// Upper entropy in nats: p = clip(t, l, u) with t such that sum p = 1. `distribution` (n, K) may be
+// null. O(K) a step and a few steps.
+void box_max_entropy(const double* bounds, std::size_t n, int K, double* value,
+                     double* distribution, int threads);
+
+// Lower entropy in nats by best-first branch and bound. The secants of -p ln p over the intervals of
+// a node give a fractional knapsack, whose one fractional class is split where it stands.
+//
+//   value         (n): H(p) at the p that was found, hence an upper bound.
+//   error         (n): the minimum lies in [value - error, value]; at most 1e-12 unless max_nodes
+//                 were opened.
+//   distribution  (n, K) or null: p itself.
+//
+// A class whose interval dominates another one's is filled first (an exchange never raises a
+// concave sum), so that equal and nested intervals do not multiply the nodes.
+void box_min_entropy(const double* bounds, std::size_t n, int K, long max_nodes, double* value,
+                     double* error, double* distribution, int threads);
+
+// max over A of min(w(A), w(all) - w(A), cap), w(A) = sum of the weights in A: the total variation
+// diameter of a box (w = u - l) and of a ball. weights (n, K) >= 0, cap (n) >= 0.
+//
+// lower <= maximum <= upper, equal where a greedy subset reaches min(cap, w(all) / 2), and where
+// both halves of the classes have at most 2^20 different sums (K <= 40, or equal weights): there
+// the maximum is found by meeting in the middle.
+void balanced_subsets(const double* weights, const double* cap, std::size_t n, int K,
+                      double* lower, double* upper, int threads);
+
+// sum over 0 < |B| < K of size_weights[|B|] max(0, w(B) - threshold), by meeting in the middle:
+// O(K 2^(K/2)) time and 2^(K/2 + 1) doubles a thread. size_weights has K + 1 entries.
+void excess_sums(const double* weights, const double* threshold, std::size_t n, int K,
+                 const double* size_weights, double* value, int threads);
+
+}  // namespace credalens

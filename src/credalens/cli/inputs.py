@@ -1,0 +1,220 @@
+"""Options that several commands share."""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from credalens.datasets.files import Ensemble
+    from credalens.evaluation.scores import ScoreColumns
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Which predictions to read, and how."""
+
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="One file with (rows, models, classes) or several with (rows, classes), one a "
+            "model: .npy, .npz (probs or logits, perhaps labels), .csv, .tsv, .parquet, .zarr; "
+            "folders and quoted patterns too; - is standard input.",
+            show_default=False,
+        ),
+    ]
+    labels: Annotated[
+        str | None,
+        typer.Option(help="File of true classes, one a row: .npy, .npz, .csv, .parquet or text."),
+    ] = None
+    logits: Annotated[bool, typer.Option("--logits", help="The files hold logits.")] = False
+    temperature: Annotated[float, typer.Option(help="Divides the logits.")] = 1.0
+    normalize: Annotated[bool, typer.Option("--normalize", help="Divide every row by its sum.")] = (
+        False
+    )
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Class columns of tables: names or zero-based positions, a,b,c or 2,3,4 or 2-11. "
+            "By default all but id and label."
+        ),
+    ] = None
+    label_column: Annotated[
+        str | None, typer.Option(help="Column of labels; by default label, if there is one.")
+    ] = None
+    id_column: Annotated[
+        str | None, typer.Option(help="Column of identifiers; by default id, if there is one.")
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether text files begin with a header; by default the first line tells.",
+        ),
+    ] = None
+    class_names: Annotated[
+        str | None,
+        typer.Option(help="Names of the classes in their order: a,b,c or a file, one a line."),
+    ] = None
+    format: Annotated[
+        str | None, typer.Option(help="Format of standard input: csv, tsv or npy.")
+    ] = None
+    on_error: Annotated[
+        str, typer.Option(help="stop at a bad row, or skip it, count it and write it down.")
+    ] = "stop"
+    chunk_rows: Annotated[
+        int | None, typer.Option(min=1, help="Rows in memory at once.", show_default="about 32 MB")
+    ] = None
+
+    @property
+    def skip(self) -> bool:
+        """Whether bad rows are left out."""
+        if self.on_error not in ("stop", "skip"):
+            raise ValueError(f"--on-error: is {self.on_error!r}; choose stop or skip")
+        return self.on_error == "skip"
+
+    def open(self) -> "Ensemble":
+        """Open the files."""
+        from credalens.datasets.files import Reading, open_ensemble
+
+        how = Reading(
+            _split_columns(self.columns),
+            self.label_column,
+            self.id_column,
+            self.header,
+            self.format,
+        )
+        return open_ensemble(
+            self.files,
+            how=how,
+            labels=self.labels,
+            class_names=_read_names(self.class_names),
+            logits=self.logits,
+            temperature=self.temperature,
+            normalize=self.normalize,
+        )
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Which measures to compute."""
+
+    measures: Annotated[
+        str,
+        typer.Option(help="Some of tv,entropy,hartley,mmi; tv stands for the chosen --distance."),
+    ] = "tv"
+    distance: Annotated[
+        str,
+        typer.Option(
+            help="tv, ordinal, kolmogorov, a matrix of costs (cost.csv) or a kernel (kernel.npy); "
+            "cost:FILE and kernel:FILE say which it is."
+        ),
+    ] = "tv"
+
+    def scores(self, n_classes: int, summary: str = "interval") -> "ScoreColumns":
+        """Return the columns to compute."""
+        from credalens.distances import as_distance
+        from credalens.evaluation.scores import ScoreColumns
+
+        names = tuple(name.strip() for name in self.measures.split(",") if name.strip())
+        distance, family = _read_distance(self.distance)
+        columns = ScoreColumns(names, distance, summary, family)
+        as_distance(columns.distance, n_classes)  # refused before anything is read
+        return columns
+
+
+@dataclass(frozen=True)
+class Manners:
+    """How to work, and how much to say."""
+
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
+    ] = None
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is read.")] = False
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings.")
+    ] = False
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Spread the parameters of `function` that are groups of options into single options."""
+    hints = get_type_hints(function, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in groups:
+            parameters.append(
+                parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY)
+            )
+            continue
+        signature = inspect.signature(groups[name])
+        parameters.extend(p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values())
+
+    @functools.wraps(function, assigned=("__name__", "__doc__", "__module__"))
+    def run(**values: Any) -> None:
+        for name, kind in groups.items():
+            own = {field.name: values.pop(field.name) for field in fields(kind)}
+            values[name] = kind(**own)
+        function(**values)
+
+    del run.__wrapped__  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _split_columns(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names: list[str] = []
+    for part in text.split(","):
+        span = re.fullmatch(r"(\d+)-(\d+)", part.strip())
+        if span:
+            names.extend(str(i) for i in range(int(span[1]), int(span[2]) + 1))
+        else:
+            names.append(part.strip())
+    return tuple(names)
+
+
+def _read_names(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    if "," not in text and Path(text).is_file():
+        lines = Path(text).read_text(encoding="utf-8").splitlines()
+        return [line.strip() for line in lines if line.strip()]
+    return [name.strip() for name in text.split(",")]
+
+
+def _read_distance(text: str) -> tuple[Any, str]:
+    """Return a distance, or its name, and what its columns are called."""
+    from credalens.distances import MMD, NAMES, Wasserstein
+
+    if text in NAMES:
+        return text, text
+    kind, _, rest = text.partition(":")
+    name = rest if kind in ("cost", "kernel") and rest else text
+    path = Path(name)
+    if path.suffix not in (".csv", ".npy"):
+        raise ValueError(
+            f"--distance: is {text!r}; choose {', '.join(NAMES)}, or a matrix in a .csv or .npy file"
+        )
+    if kind not in ("cost", "kernel"):
+        kind = "cost" if path.suffix == ".csv" else "kernel"
+    matrix = _read_matrix(path)
+    return (Wasserstein(matrix), "wasserstein") if kind == "cost" else (MMD(matrix), "mmd")
+
+
+def _read_matrix(path: Path) -> Any:
+    import numpy as np
+
+    from credalens.datasets.files.source import reading
+
+    with reading(str(path)):
+        if path.suffix == ".npy":
+            return np.load(path, allow_pickle=False)
+        return np.loadtxt(path, delimiter=",", ndmin=2)

@@ -1,0 +1,233 @@
+"""``credalens score``: uncertainty of every row of prediction files."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from credalens.cli.conduct import conduct, note, progress
+from credalens.cli.inputs import Inputs, Manners, Measuring, command
+
+if TYPE_CHECKING:
+    from credalens.datasets.files import Chunk, Ensemble
+
+EXAMPLES = """\
+Examples:
+
+credalens score model_1.npy model_2.csv -o scores.parquet
+
+credalens score 'runs/*.npz' --measures tv,entropy,mmi -o scores.csv
+
+credalens score big.npy -o scores.parquet --resume
+
+zcat probs.csv.gz | credalens score - --format csv > scores.csv
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(epilog=EXAMPLES)(command(score))
+
+
+def score(
+    inputs: Inputs,
+    measuring: Measuring,
+    manners: Manners,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write: .csv, .parquet, .npz or .jsonl.",
+            show_default="a table on a terminal, CSV in a pipe",
+        ),
+    ] = None,
+    summary: Annotated[
+        str,
+        typer.Option(help="The aleatoric interval as lower, upper, midpoint, or interval (both)."),
+    ] = "interval",
+    to: Annotated[str, typer.Option(help="Format for a pipe: csv or jsonl.")] = "csv",
+    top: Annotated[int, typer.Option(min=1, help="Rows of the table on a terminal.")] = 20,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on after what an interrupted run has finished.")
+    ] = False,
+) -> None:
+    """Measure the uncertainty of every row: total, aleatoric and epistemic.
+
+    The columns are: id (if the files have one), prediction (the majority of the models), for every
+    measure its total, aleatoric and epistemic uncertainty (tv_total, tv_aleatoric_lower,
+    tv_aleatoric_upper, tv_epistemic; entropy_total, ...; hartley_total, ...), mmi, and, with
+    labels, label and correct. Distances other than tv give their own name to their columns.
+
+    Files are read in chunks, so that they may be larger than memory. The output appears when it is
+    whole. Rows are counted from zero.
+    """  # fmt: skip
+    with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
+        if to not in ("csv", "jsonl"):
+            raise ValueError(f"--to: is {to!r}; choose csv or jsonl")
+        ensemble = inputs.open()
+        scores = measuring.scores(ensemble.n_classes, summary)
+        describe(ensemble, manners)
+        if output is not None:
+            task = _Task(ensemble, scores, inputs, manners, resume)
+            task.to_file(output)
+            return
+        if resume:
+            raise ValueError("--resume: needs a file to go on with; name it by -o")
+        task = _Task(ensemble, scores, inputs, manners, resume)
+        if sys.stdout.isatty():
+            task.to_terminal(top)
+        else:
+            task.to_pipe(to)
+
+
+def describe(ensemble: "Ensemble", manners: Manners) -> None:
+    """Say what was opened, if that is wanted, and what is surely not meant."""
+    if manners.verbose:
+        rows = ensemble.n_rows
+        named = ", ".join(ensemble.class_names or ()) or "without names"
+        note(f"{len(ensemble.sources)} files, {len(ensemble.names)} models: "
+             f"{', '.join(ensemble.names)}")  # fmt: skip
+        note(f"{'unknown number of' if rows is None else rows} rows, "
+             f"{ensemble.n_classes} classes ({named}), "
+             f"labels: {'yes' if ensemble.has_labels else 'no'}")  # fmt: skip
+    if len(ensemble.names) == 1:
+        note("credalens: warning: one model only, so that epistemic uncertainty is 0; name the "
+             "files of all models", manners.quiet)  # fmt: skip
+
+
+class _Task:
+    """Scores on their way from chunks to a file, a pipe or a terminal."""
+
+    def __init__(
+        self, ensemble: "Ensemble", scores: Any, inputs: Inputs, manners: Manners, resume: bool
+    ) -> None:
+        self.ensemble, self.scores, self.inputs = ensemble, scores, inputs
+        self.manners, self.resume = manners, resume
+
+    def _chunks(self, start: int = 0) -> Iterator[tuple["Chunk", Any]]:
+        from credalens.datasets.files.output import as_batch
+        from credalens.datasets.files.scoring import score_chunk
+
+        names = self.ensemble.class_names
+        with progress("scoring", self.manners.quiet) as show:
+            show(start, self.ensemble.expected_rows)
+            for chunk in self.ensemble.chunks(self.inputs.chunk_rows, start, self.inputs.skip):
+                yield chunk, as_batch(score_chunk(chunk, self.scores, names))
+                show(chunk.stop, self.ensemble.expected_rows)
+
+    def to_file(self, output: Path) -> None:
+        """Write a file; what is finished survives an interruption."""
+        from credalens.datasets.files.output import Parts
+
+        parts = Parts(output, self._described(), self.resume)
+        start = parts.finished
+        if start:
+            note(f"going on after {start} finished rows", self.manners.quiet)
+        try:
+            for chunk, batch in self._chunks(start):
+                parts.add(chunk.start, chunk.stop, batch, chunk.dropped)
+        except KeyboardInterrupt:
+            note(f"credalens: interrupted after {parts.finished} rows; --resume goes on there")
+            raise typer.Exit(130) from None
+        except ValueError:
+            parts.discard()
+            raise
+        rows = parts.finished
+        side = skipped_path(output)
+        dropped = len(parts.finish(side))
+        note(f"wrote {rows - dropped} rows to {output}", self.manners.quiet)
+        tell_dropped(dropped, side)
+
+    def _described(self) -> dict[str, Any]:
+        """Return what must be the same for a run to go on."""
+        stamps = []
+        for source in self.ensemble.sources:
+            path = Path(source.path)
+            if not path.exists():
+                if self.resume:
+                    raise ValueError("--resume: cannot be used with standard input; name files")
+                continue
+            stat = path.stat()
+            stamps.append([str(path.resolve()), stat.st_size, stat.st_mtime_ns])
+        options = {
+            name: str(getattr(self.inputs, name))
+            for name in ("labels", "logits", "temperature", "normalize", "columns", "label_column",
+                         "id_column", "header", "class_names", "on_error")
+        }  # fmt: skip
+        return {
+            "files": stamps, "options": options, "columns": list(self.scores.names),
+            "distance": repr(self.scores.distance),
+        }  # fmt: skip
+
+    def to_pipe(self, to: str) -> None:
+        """Stream to standard output."""
+        from credalens.datasets.files.output import write_csv, write_jsonl
+
+        dropped: list[Any] = []
+
+        def batches() -> Iterator[Any]:
+            for chunk, batch in self._chunks():
+                dropped.extend(chunk.dropped)
+                yield batch
+
+        write: Callable[[Iterator[Any], Any], None] = write_csv if to == "csv" else write_jsonl
+        write(batches(), sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        self._write_dropped(dropped)
+
+    def _write_dropped(self, dropped: list[Any]) -> None:
+        from credalens.datasets.files.output import write_skipped
+
+        side = Path("credalens.skipped.csv")
+        if dropped:
+            with side.open("wb") as stream:
+                write_skipped(dropped, stream)
+        tell_dropped(len(dropped), side)
+
+    def to_terminal(self, top: int) -> None:
+        """Show the most uncertain rows, which are all that is kept."""
+        import pyarrow as pa
+        import pyarrow.compute
+
+        key = self.scores.names[0]
+        best: Any = None
+        rows = 0
+        dropped: list[Any] = []
+        for chunk, batch in self._chunks():
+            table = pa.Table.from_batches([batch]).add_column(0, "row", pa.array(chunk.rows))
+            best = table if best is None else pa.concat_tables([best, table])
+            order = pyarrow.compute.sort_indices(best, [(key, "descending"), ("row", "ascending")])
+            best = best.take(order[:top])
+            rows += len(batch)
+            dropped.extend(chunk.dropped)
+        show_table(f"The {len(best)} most uncertain of {rows} rows, by {key}", best.to_pydict())
+        self._write_dropped(dropped)
+        note("-o scores.csv writes all rows.", self.manners.quiet)
+
+
+def skipped_path(output: Path) -> Path:
+    """Return where the rows that were left out of `output` are written."""
+    return output.with_name(f"{output.stem}.skipped.csv")
+
+
+def tell_dropped(count: int, side: Path) -> None:
+    """Say how many rows were left out, even to those who want quiet."""
+    if count:
+        note(f"credalens: left out {count} bad rows; see {side}")
+
+
+def show_table(title: str, columns: dict[str, list[Any]]) -> None:
+    """Print columns as a table, numbers with four digits."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title)
+    for name, values in columns.items():
+        text = bool(values) and isinstance(values[0], str)
+        table.add_column(name, justify="left" if text else "right", overflow="fold")
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*(f"{x:.4f}" if isinstance(x, float) else str(x) for x in row))
+    Console().print(table)

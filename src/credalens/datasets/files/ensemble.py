@@ -1,0 +1,359 @@
+"""Several prediction files as one ensemble, read side by side and checked row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from credalens import _validation
+from credalens._arrays import BLOCK_BYTES, Array
+from credalens.datasets.files.labels import UNKNOWN, label_indices, missing, read_labels
+from credalens.datasets.files.opening import expand, model_names, open_source
+from credalens.datasets.files.source import Block, Reading, Source, refuse_file
+from credalens.sets import ConvexHull
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A row that was left out."""
+
+    row: int
+    id: Any
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive rows of all models, without the bad ones."""
+
+    #: First and one past the last row of the files that were read for it.
+    start: int
+    stop: int
+    #: Row numbers of what is left.
+    rows: Array
+    #: ``(r, M, K)`` probabilities.
+    members: Array
+    #: Class indices.
+    labels: Array | None
+    ids: Array | None
+    dropped: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Predictions of several models for the same rows, on disk.
+
+    `chunks` reads them; nothing else of their size is kept.
+    """
+
+    sources: tuple[Source, ...]
+    #: One name a member.
+    names: tuple[str, ...]
+    n_classes: int
+    #: ``None`` if classes have no names but their indices.
+    class_names: tuple[str, ...] | None
+    #: Labels from a file of their own.
+    labels: Array | None
+    labels_path: str
+    logits: bool
+    temperature: float
+    normalize: bool
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, ``None`` if only reading to the end will tell."""
+        return next((s.n_rows for s in self.sources if s.n_rows is not None), None)
+
+    @property
+    def expected_rows(self) -> int | None:
+        """Number of rows, perhaps a guess from the size of the files."""
+        return next((s.expected_rows for s in self.sources if s.expected_rows), None)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether a file brings true classes."""
+        return self.labels is not None or any(source.has_labels for source in self.sources)
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether a file brings identifiers."""
+        return any(source.has_ids for source in self.sources)
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows whose predictions fill a kernel's block."""
+        return max(1, BLOCK_BYTES // (8 * len(self.names) * self.n_classes))
+
+    def chunks(
+        self, rows: int | None = None, start: int = 0, skip: bool = False
+    ) -> Iterator[Chunk]:
+        """Yield all rows from `start` on, `rows` at a time.
+
+        Bad rows end the reading with a `PredictionFileError`, or are dropped if `skip`.
+        """
+        rows = self.chunk_rows if rows is None else rows
+        streams = [source.blocks(rows, start) for source in self.sources]
+        first = start
+        for blocks in zip_longest(*streams):
+            self._same_length(blocks, first)
+            chunk = self._chunk(blocks, first, skip)
+            yield chunk
+            first = chunk.stop
+        if self.labels is not None and len(self.labels) != first:
+            refuse_file(self.labels_path, f"has {len(self.labels)} labels",
+                        f"pass {first}, one for each row")  # fmt: skip
+
+    def _same_length(self, blocks: Sequence[Block | None], start: int) -> None:
+        sizes = [0 if block is None else len(block) for block in blocks]
+        if len(set(sizes)) > 1:
+            short = int(np.argmin(sizes))
+            long = int(np.argmax(sizes))
+            refuse_file(
+                self.sources[short].path,
+                f"ends after {start + sizes[short]} rows, {self.sources[long].path} goes on",
+                "pass models of the same rows",
+            )
+
+    def _chunk(self, blocks: Sequence[Block], start: int, skip: bool) -> Chunk:
+        ids = self._agreed(blocks, start, "ids", lambda block: block.ids)
+        faults: dict[int, tuple[str, str]] = {}
+        checked: list[Array | None] = []
+        for source, block in zip(self.sources, blocks, strict=True):
+            values, bad = self._checked(source, block, start, skip)
+            checked.append(values)
+            for i, why in bad.items():
+                faults.setdefault(i, (source.path, why))
+        labels = self._labels(blocks, start, skip, faults)
+        n = len(blocks[0])
+        good = np.ones(n, dtype=bool)
+        good[list(faults)] = False
+        if faults:
+            checked = [
+                self._as_probabilities(source, block.values[good])
+                for source, block in zip(self.sources, blocks, strict=True)
+            ]
+        dropped = tuple(
+            Dropped(start + i, None if ids is None else ids[i], path, why)
+            for i, (path, why) in sorted(faults.items())
+        )
+        parts = [values for values in checked if values is not None]
+        return Chunk(
+            start,
+            start + n,
+            start + np.flatnonzero(good),
+            parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1),
+            None if labels is None else labels[good],
+            None if ids is None else ids[good],
+            dropped,
+        )
+
+    def _agreed(
+        self,
+        blocks: Sequence[Block],
+        start: int,
+        what: str,
+        part: Callable[[Block], Array | None],
+    ) -> Array | None:
+        """Return what the files that have it agree on."""
+        found: Array | None = None
+        origin = ""
+        for source, block in zip(self.sources, blocks, strict=True):
+            own = part(block)
+            if own is None:
+                continue
+            if found is None:
+                found, origin = own, source.path
+                continue
+            other = np.array([str(a) != str(b) for a, b in zip(found, own, strict=True)])
+            if other.any():
+                i = int(np.argmax(other))
+                refuse_file(
+                    source.path,
+                    f"{what}: {own[i]!s} here, {found[i]!s} in {origin}",
+                    "put the rows of all models in the same order",
+                    row=start + i,
+                )
+        return found
+
+    def _checked(
+        self, source: Source, block: Block, start: int, skip: bool
+    ) -> tuple[Array | None, dict[int, str]]:
+        """Return probabilities, or what is wrong with which rows."""
+        try:
+            return self._as_probabilities(source, block.values), {}
+        except ValueError as error:
+            bad = self._faults(source, block)
+            if not bad:
+                raise error
+            if not skip:
+                row = min(bad)
+                problem, _, fix = bad[row].partition("; ")
+                refuse_file(source.path, problem, fix or "mend it, or --on-error skip", start + row)
+            return None, bad
+
+    def _as_probabilities(self, source: Source, values: Array) -> Array:
+        if self.logits or source.is_logits:
+            hull = ConvexHull.from_logits(values, self.temperature)
+            return np.asarray(hull.members)
+        return _validation.probabilities(values, source.path, normalize=self.normalize)
+
+    def _faults(self, source: Source, block: Block) -> dict[int, str]:
+        """Say what is wrong with each bad row; only called when there is one."""
+        values = block.values.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            suspect = ~np.isfinite(values).all(axis=(1, 2))
+            if not (self.logits or source.is_logits):
+                suspect |= (values < 0).any(axis=(1, 2))
+                off = np.abs(values.sum(axis=2) - 1).max(axis=1)
+                suspect |= ~(off <= _validation.tolerance_of(block.values.dtype) / 2)
+        found: dict[int, str] = {}
+        for i in np.flatnonzero(suspect).tolist():
+            try:
+                self._as_probabilities(source, block.values[i : i + 1])
+            except ValueError:
+                found[i] = block.faults.get(i) or self._describe(source, values[i])
+        return found
+
+    def _describe(self, source: Source, rows: Array) -> str:
+        """Say in words what is wrong with the predictions ``(M, K)`` of one row."""
+        names = self.class_names or tuple(str(k) for k in range(self.n_classes))
+        for word, bad in (("NaN", np.isnan(rows)), ("infinite", np.isinf(rows)),
+                          ("negative", rows < 0)):  # fmt: skip
+            if word == "negative" and (self.logits or source.is_logits):
+                continue
+            if bad.any():
+                m, k = (int(i) for i in np.argwhere(bad)[0])
+                at = f"class {names[k]}" + (f" of member {m}" if len(rows) > 1 else "")
+                fix = "pass --logits if these are logits" if word == "negative" else "mend the row"
+                return f"{at} is {word}; {fix}, or leave it out by --on-error skip"
+        sums = rows.sum(axis=1)
+        m = int(np.argmax(np.abs(sums - 1)))
+        which = f"member {m} " if len(rows) > 1 else ""
+        return (
+            f"{which}sums to {sums[m]:.10g}; pass --normalize to rescale, --logits for logits, "
+            "or --on-error skip"
+        )
+
+    def _labels(
+        self, blocks: Sequence[Block], start: int, skip: bool, faults: dict[int, tuple[str, str]]
+    ) -> Array | None:
+        """Return class indices, and add what is wrong with labels to `faults`."""
+        path = self.labels_path
+        if self.labels is not None:
+            raw: Array | None = self.labels[start : start + len(blocks[0])]
+            if raw is not None and len(raw) < len(blocks[0]):
+                refuse_file(path, f"has only {len(self.labels)} labels", "pass one for each row")
+        else:
+            raw = self._agreed(blocks, start, "label", lambda block: block.labels)
+            path = next((s.path for s in self.sources if s.has_labels), path)
+        if raw is None:
+            return None
+        indices = label_indices(raw, self.class_names, self.n_classes)
+        for i in np.flatnonzero(indices == UNKNOWN).tolist():
+            known = ", ".join((self.class_names or ())[:20])
+            range_ = f"0 to {self.n_classes - 1}"
+            what = "has no label" if missing(raw[i]) else f"has the label {str(raw[i])!r}"
+            if not skip:
+                refuse_file(path, what, f"labels are {known + ' or ' if known else ''}{range_}",
+                            row=start + i)  # fmt: skip
+            faults.setdefault(i, (path, what))
+        return indices
+
+
+def open_ensemble(
+    names: Sequence[str],
+    *,
+    how: Reading | None = None,
+    labels: str | None = None,
+    class_names: Sequence[str] | None = None,
+    logits: bool = False,
+    temperature: float = 1.0,
+    normalize: bool = False,
+    stdin: IO[bytes] | None = None,
+) -> Ensemble:
+    """Open the prediction files of an ensemble.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Files, folders or patterns; ``"-"`` is standard input. One file with ``(n, M, K)`` or
+        several with ``(n, K)``, one a model.
+    how : Reading, optional
+        Which columns of tables hold what.
+    labels : str, optional
+        A file of true classes, one a row.
+    class_names : sequence of str, optional
+        Names of the classes, in their order.
+    logits, temperature, normalize : optional
+        What is stored: logits, to be divided by `temperature`, or rows to be divided by their sum.
+    stdin : binary stream, optional
+        Instead of the standard input.
+
+    Returns
+    -------
+    Ensemble
+        Checked for what can be known without reading all rows.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a", "b"):
+    ...         np.save(pathlib.Path(folder, f"{name}.npy"), np.full((5, 2), 0.5))
+    ...     ensemble = open_ensemble([folder])
+    ...     [chunk.members.shape for chunk in ensemble.chunks(rows=3)]
+    [(3, 2, 2), (2, 2, 2)]
+    """
+    files = expand(names, None if labels is None else Path(labels).resolve())
+    sources = tuple(open_source(name, how or Reading(), stdin) for name in files)
+    first = sources[0]
+    for source in sources[1:]:
+        if source.n_classes != first.n_classes:
+            refuse_file(source.path, f"has {source.n_classes} classes, {first.path} "
+                        f"{first.n_classes}", "pass models of the same classes")  # fmt: skip
+        if None not in (source.n_rows, first.n_rows) and source.n_rows != first.n_rows:
+            refuse_file(source.path, f"has {source.n_rows} rows, {first.path} {first.n_rows}",
+                        "pass models of the same rows")  # fmt: skip
+    if not 0 < temperature < np.inf:
+        refuse_file("--temperature", f"is {temperature:g}", "pass a positive number")
+    return Ensemble(
+        sources,
+        model_names(sources),
+        first.n_classes,
+        _names(sources, class_names),
+        None if labels is None else read_labels(labels),
+        labels or "",
+        logits,
+        float(temperature),
+        normalize,
+    )
+
+
+def _names(sources: Sequence[Source], given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the class names that the files agree on, or those given."""
+    named = [source for source in sources if source.class_names is not None]
+    for source in named[1:]:
+        if source.class_names != named[0].class_names:
+            refuse_file(
+                source.path,
+                f"has the classes {', '.join(source.class_names or ())[:200]}, {named[0].path} "
+                f"{', '.join(named[0].class_names or ())[:200]}",
+                "put the classes in one order, e.g. by --columns",
+            )
+    names = tuple(given) if given is not None else (named[0].class_names if named else None)
+    if names is None or names == tuple(str(k) for k in range(len(names))):
+        return None
+    if len(names) != sources[0].n_classes or len(set(names)) < len(names):
+        refuse_file(
+            "--class-names",
+            f"are {len(set(names))} different names",
+            f"pass {sources[0].n_classes}, one a class",
+        )
+    return names

@@ -1,0 +1,97 @@
+"""True classes: as names or indices, in a prediction file or in one of their own."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalens._arrays import Array
+from credalens.datasets.files.source import reading, refuse_file
+
+#: Stands for a label that is no class.
+UNKNOWN = -1
+
+
+def label_indices(
+    labels: Array, class_names: tuple[str, ...] | None, n_classes: int
+) -> NDArray[np.intp]:
+    """Return labels, given as names or indices, as indices; `UNKNOWN` where they are neither.
+
+    Names come first: if the classes are called 1, 2, 3, then a label 1 is the first class.
+    """
+    numbered = class_names is not None and all(name.isdecimal() for name in class_names)
+    if labels.dtype.kind in "iu" and not numbered:
+        inside = (labels >= 0) & (labels < n_classes)
+        return np.where(inside, labels, UNKNOWN).astype(np.intp)
+    table = {str(i): i for i in range(n_classes)} if not numbered else {}
+    table.update({name: i for i, name in enumerate(class_names or ())})
+    return np.array([table.get(_text(label), UNKNOWN) for label in labels.tolist()], np.intp)
+
+
+def _text(label: Any) -> str:
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    if isinstance(label, bytes):
+        return label.decode("utf-8", "replace")
+    return str(label).strip()
+
+
+def missing(label: Any) -> bool:
+    """Tell whether a label was left out."""
+    return label is None or (isinstance(label, float) and math.isnan(label)) or label == ""
+
+
+def read_labels(path: str) -> Array:
+    """Read a file of labels, one a row: ``.npy``, ``.npz``, a table with ``label``, or plain text.
+
+    Labels are held in memory, unlike predictions.
+    """
+    with reading(path):
+        ending = Path(path).suffix.lower()
+        if ending in (".npy", ".npz"):
+            labels = _from_arrays(path)
+        elif ending in (".csv", ".tsv", ".parquet"):
+            labels = _from_table(path, ending)
+        else:
+            labels = np.array(Path(path).read_text(encoding="utf-8").split("\n"), dtype=object)
+            labels = labels[[bool(label.strip()) for label in labels]]
+        if labels.ndim != 1:
+            refuse_file(path, f"has labels of shape {labels.shape}", "save one a row")
+        if labels.dtype.kind not in "iufSUOb":
+            refuse_file(path, f"has labels of dtype {labels.dtype}", "save names or indices")
+    return labels
+
+
+def _from_arrays(path: str) -> Array:
+    held = np.load(path, allow_pickle=False)
+    if isinstance(held, np.ndarray):
+        return held
+    with held:
+        if "labels" not in held:
+            refuse_file(path, f"holds {', '.join(held.files) or 'nothing'}", "save labels")
+        return np.asarray(held["labels"])
+
+
+def _from_table(path: str, ending: str) -> Array:
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if ending == ".parquet":
+        table = pyarrow.parquet.read_table(path)
+    else:
+        with open(path, encoding="utf-8-sig") as file:
+            header = [name.strip().strip('"') for name in file.readline().strip().split(",")]
+        plain = len(header) == 1 and header != ["label"]
+        table = pyarrow.csv.read_csv(
+            path,
+            read_options=pyarrow.csv.ReadOptions(column_names=["label"] if plain else None),
+            parse_options=pyarrow.csv.ParseOptions(delimiter="\t" if ending == ".tsv" else ","),
+            convert_options=pyarrow.csv.ConvertOptions(column_types={"label": pyarrow.string()}),
+        )
+    if "label" not in table.column_names:
+        refuse_file(path, f"has columns {', '.join(table.column_names)}", "name one label")
+    return np.asarray(table["label"].to_numpy())

@@ -1,0 +1,107 @@
+"""From names on a command line to open prediction files."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import IO
+
+from credalens.datasets.files.source import Reading, Source, refuse_file
+
+#: Endings of prediction files.
+ENDINGS = (".npy", ".npz", ".csv", ".tsv", ".parquet", ".zarr")
+#: Formats that can be read from a pipe.
+PIPED = ("csv", "tsv", "npy")
+STDIN = "-"
+
+
+def expand(names: Iterable[str], leave_out: Path | None = None) -> list[str]:
+    """Return the files that are meant: globs and folders become what they hold, sorted.
+
+    `leave_out` is a file of labels, which may lie in the same folder as the models.
+    """
+    found: list[str] = []
+    for name in names:
+        path = Path(name)
+        if name == STDIN or path.suffix == ".zarr":
+            found.append(name)
+        elif path.is_dir():
+            found.extend(_inside(path))
+        elif not path.exists() and glob.has_magic(name):
+            matches = sorted(glob.glob(name, recursive=True))
+            if not matches:
+                refuse_file(name, "matches no file", "check the pattern")
+            found.extend(matches)
+        else:
+            found.append(name)
+    if leave_out is not None:
+        found = [name for name in found if name == STDIN or Path(name).resolve() != leave_out]
+    if not found:
+        refuse_file("input", "no prediction files are left", "name at least one")
+    twice = next((name for name in found if found.count(name) > 1), None)
+    if twice is not None:
+        refuse_file(twice, "is given twice", "name every model once")
+    return found
+
+
+def _inside(folder: Path) -> list[str]:
+    files = sorted(
+        str(path)
+        for path in folder.iterdir()
+        if path.suffix.lower() in ENDINGS and not path.name.startswith(".")
+    )
+    if not files:
+        refuse_file(str(folder), "has no prediction files", f"their endings: {' '.join(ENDINGS)}")
+    return files
+
+
+def open_source(name: str, how: Reading, stdin: IO[bytes] | None = None) -> Source:
+    """Open one file by its ending, or standard input by its format."""
+    if name == STDIN:
+        return _open_pipe(how, stdin or sys.stdin.buffer)
+    path = Path(name)
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        refuse_file(name, f"has the unknown ending {ending!r}", f"known are {' '.join(ENDINGS)}")
+    if not path.exists():
+        refuse_file(name, "is not there", "check the name")
+    if path.is_file() and path.stat().st_size == 0:
+        refuse_file(name, "is empty", "write it again")
+    if ending in (".npy", ".npz", ".zarr"):
+        from credalens.datasets.files.arrays import NpySource, NpzSource, ZarrSource
+
+        kinds: dict[str, Callable[[str], Source]] = {
+            ".npy": NpySource,
+            ".npz": NpzSource,
+            ".zarr": ZarrSource,
+        }
+        return kinds[ending](name)
+    from credalens.datasets.files.tables import ParquetSource, TextSource
+
+    if ending == ".parquet":
+        return ParquetSource(name, how)
+    return TextSource(name, how, "\t" if ending == ".tsv" else ",")
+
+
+def _open_pipe(how: Reading, stream: IO[bytes]) -> Source:
+    if how.format not in PIPED:
+        refuse_file("stdin", f"its format is {how.format}", f"say --format {'|'.join(PIPED)}")
+    if how.format == "npy":
+        from credalens.datasets.files.arrays import NpySource
+
+        return NpySource("stdin", stream)
+    from credalens.datasets.files.tables import TextSource
+
+    return TextSource("stdin", how, "\t" if how.format == "tsv" else ",", stream)
+
+
+def model_names(sources: Sequence[Source]) -> tuple[str, ...]:
+    """Return a name for every member: the stem of its file, numbered if the file holds several."""
+    names: list[str] = []
+    for source in sources:
+        stem = Path(source.path).stem
+        several = [f"{stem}[{m}]" for m in range(source.n_members)]
+        names.extend([stem] if source.n_members == 1 else several)
+    return tuple(names)

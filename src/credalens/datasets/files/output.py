@@ -1,0 +1,237 @@
+"""Tables of scores: written by ending, bit for bit, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.csv
+import pyarrow.parquet
+from numpy.lib import format as npy
+
+from credalens._arrays import Array
+from credalens.datasets.files.ensemble import Dropped
+from credalens.datasets.files.source import refuse_file
+
+#: Gives the record batches of a table, from the first, whenever it is called.
+Batches = Callable[[], Iterator[Any]]
+
+
+def as_batch(columns: Mapping[str, Any]) -> Any:
+    """Return columns as an Arrow record batch; half floats become single ones, exactly."""
+    arrays = []
+    for values in columns.values():
+        array = np.asarray(values)
+        if array.dtype == np.float16:
+            array = array.astype(np.float32)
+        arrays.append(_texts(array) if array.dtype.kind in "OSU" else pa.array(array))
+    return pa.record_batch(arrays, names=list(columns))
+
+
+def _texts(array: Array) -> Any:
+    if array.dtype.kind == "S":
+        array = array.astype(np.str_)
+    texts = [None if value is None else str(value) for value in array.tolist()]
+    return pa.array(texts, pa.string())
+
+
+def write_csv(batches: Iterable[Any], stream: IO[bytes], header: bool = True) -> None:
+    """Write CSV; floats get the fewest digits that read back as the same bits."""
+    options = pyarrow.csv.WriteOptions(include_header=False)
+    for batch in batches:
+        if header:
+            stream.write((",".join(batch.schema.names) + "\n").encode())
+            header = False
+        pyarrow.csv.write_csv(batch, stream, options)
+
+
+def write_jsonl(batches: Iterable[Any], stream: IO[bytes]) -> None:
+    """Write one JSON object a line, floats as in `write_csv`."""
+    for batch in batches:
+        texts = [_json_texts(column) for column in batch.columns]
+        keys = [json.dumps(name) + ": " for name in batch.schema.names]
+        for row in zip(*texts, strict=True):
+            line = ", ".join(key + text for key, text in zip(keys, row, strict=True))
+            stream.write(f"{{{line}}}\n".encode())
+
+
+def _json_texts(column: Any) -> list[str]:
+    if pa.types.is_string(column.type):
+        return [json.dumps(text) for text in column.to_pylist()]
+    return [
+        "null" if text is None else text
+        for text in pyarrow.compute.cast(column, pa.string()).to_pylist()
+    ]
+
+
+def _write_csv_file(batches: Batches, path: Path) -> None:
+    with path.open("wb") as stream:
+        write_csv(batches(), stream)
+
+
+def _write_jsonl_file(batches: Batches, path: Path) -> None:
+    with path.open("wb") as stream:
+        write_jsonl(batches(), stream)
+
+
+def _write_parquet_file(batches: Batches, path: Path) -> None:
+    rest = batches()
+    first = next(rest)
+    # Random mantissas do not repeat: a dictionary of floats only costs time.
+    text = [field.name for field in first.schema if pa.types.is_string(field.type)]
+    with pyarrow.parquet.ParquetWriter(path, first.schema, use_dictionary=text) as writer:
+        writer.write_batch(first)
+        for batch in rest:
+            writer.write_batch(batch)
+
+
+def _write_npz_file(batches: Batches, path: Path) -> None:
+    """Write one column after the other, each block by block."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name in next(batches()).schema.names:
+            kinds, rows = set(), 0
+            for batch in batches():
+                kinds.add(_as_numpy(batch.column(name)).dtype)
+                rows += batch.num_rows
+            dtype = np.result_type(*kinds)
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False,
+                          "shape": (rows,)}  # fmt: skip
+                npy.write_array_header_1_0(stream, header)
+                for batch in batches():
+                    stream.write(_as_numpy(batch.column(name)).astype(dtype).tobytes())
+
+
+def _as_numpy(column: Any) -> Array:
+    if pa.types.is_string(column.type):
+        return np.array([text or "" for text in column.to_pylist()], dtype=np.str_)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+#: Ending of the output to what writes it.
+WRITERS: dict[str, Callable[[Batches, Path], None]] = {
+    ".csv": _write_csv_file,
+    ".parquet": _write_parquet_file,
+    ".npz": _write_npz_file,
+    ".jsonl": _write_jsonl_file,
+}
+
+
+def check_output(out: Path) -> None:
+    """Refuse a file that could not be written, before any work is done."""
+    if out.suffix.lower() not in WRITERS:
+        refuse_file(
+            str(out), f"has the unknown ending {out.suffix!r}", f"known are {' '.join(WRITERS)}"
+        )
+    if not out.parent.is_dir():
+        refuse_file(str(out.parent), "is not a folder", "make it first")
+    if out.is_dir():
+        refuse_file(str(out), "is a folder", "name a file")
+
+
+class Parts:
+    """Finished chunks beside an output that is not whole yet.
+
+    They lie in a hidden folder beside `out`, one Arrow file a chunk, each moved there when it is
+    whole. A run that is killed leaves only that folder, from which the next can go on.
+    """
+
+    def __init__(self, out: Path, task: Mapping[str, Any], resume: bool) -> None:
+        check_output(out)
+        self.out, self.folder = out, out.with_name(f".{out.name}.parts")
+        note = self.folder / "task.json"
+        described = json.dumps(task, sort_keys=True)
+        if resume and note.exists():
+            if note.read_text(encoding="utf-8") != described:
+                refuse_file(
+                    str(out),
+                    "was begun with other files or options",
+                    "give the same ones, or leave out --resume to begin anew",
+                )
+        else:
+            self.discard()
+            self.folder.mkdir()
+            note.write_text(described, encoding="utf-8")
+
+    @property
+    def finished(self) -> int:
+        """Number of rows that need not be read again."""
+        return self._files()[1]
+
+    def _files(self) -> tuple[list[Path], int]:
+        """Return the chunks that follow one another from the first, and where they end."""
+        files, end = [], 0
+        for path in sorted(self.folder.glob("*.arrow")):
+            start, stop = (int(part) for part in path.stem.split("-"))
+            if start != end:
+                break
+            files.append(path)
+            end = stop
+        return files, end
+
+    def add(self, start: int, stop: int, batch: Any, dropped: Iterable[Dropped]) -> None:
+        """Store one chunk."""
+        stem = self.folder / f"{start:015d}-{stop:015d}"
+        bad = [[drop.row, drop.id, drop.file, drop.reason] for drop in dropped]
+        if bad:
+            stem.with_suffix(".json").write_text(json.dumps(bad, default=str), encoding="utf-8")
+        unfinished = stem.with_suffix(".unfinished")
+        with (
+            pa.OSFile(str(unfinished), "wb") as sink,
+            pa.ipc.new_file(sink, batch.schema) as writer,
+        ):
+            writer.write_batch(batch)
+        unfinished.replace(stem.with_suffix(".arrow"))
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the chunks in order; those without rows only if there are no others."""
+        for path in self._files()[0]:
+            with pa.OSFile(str(path), "rb") as source, pa.ipc.open_file(source) as reader:
+                yield reader.get_batch(0)
+
+    def dropped(self) -> list[Dropped]:
+        """Return the rows that were left out."""
+        notes = (path.with_suffix(".json") for path in self._files()[0])
+        return [
+            Dropped(*values)
+            for note in notes
+            if note.exists()
+            for values in json.loads(note.read_text(encoding="utf-8"))
+        ]
+
+    def finish(self, skipped: Path) -> list[Dropped]:
+        """Put the output in its place, and what was left out in `skipped`; return the latter."""
+        whole = self.folder / f"whole{self.out.suffix}"
+        WRITERS[self.out.suffix.lower()](self.batches, whole)
+        dropped = self.dropped()
+        if dropped:
+            side = self.folder / "skipped.csv"
+            with side.open("wb") as stream:
+                write_skipped(dropped, stream)
+            side.replace(skipped)
+        whole.replace(self.out)
+        self.discard()
+        return dropped
+
+    def discard(self) -> None:
+        """Remove the finished chunks."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def write_skipped(dropped: Iterable[Dropped], stream: IO[bytes]) -> None:
+    """Write the rows that were left out, with the reasons."""
+    rows = list(dropped)
+    columns = {
+        "row": [drop.row for drop in rows],
+        "id": ["" if drop.id is None else str(drop.id) for drop in rows],
+        "file": [drop.file for drop in rows],
+        "reason": [drop.reason for drop in rows],
+    }
+    write_csv([pa.record_batch(columns)], stream)

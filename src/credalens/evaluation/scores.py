@@ -1,0 +1,99 @@
+"""The columns of scores that measures give for the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from credalens import _validation
+from credalens._arrays import Array
+from credalens.distances import NAMES, Distance, as_distance
+from credalens.measures import Interval, quantify
+from credalens.measures.imprecision import maximum_mean_imprecision
+from credalens.sets import CredalSet
+
+#: Measures by the name that `--measures` takes; "tv" stands for the distance that is chosen.
+MEASURES = ("tv", "entropy", "hartley", "mmi")
+#: How the aleatoric interval becomes columns.
+SUMMARIES = ("interval", "lower", "upper", "midpoint")
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Which measures to compute, and what their columns are called.
+
+    Columns are ``<family>_total``, ``<family>_aleatoric`` (for distances ``_lower`` and ``_upper``,
+    or what `summary` says) and ``<family>_epistemic``, and ``mmi``; a distance that is not total
+    variation gives its own name to its columns.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> scores = ScoreColumns(("tv", "mmi"))
+    >>> scores.names
+    ('tv_total', 'tv_aleatoric_lower', 'tv_aleatoric_upper', 'tv_epistemic', 'mmi')
+    >>> {k: round(float(v), 2) for k, v in scores(cl.ConvexHull([[0.6, 0.4], [0.2, 0.8]])).items()}
+    {'tv_total': 0.6, 'tv_aleatoric_lower': 0.2, 'tv_aleatoric_upper': 0.5, 'tv_epistemic': 0.2,
+    'mmi': 0.4}
+    """
+
+    measures: tuple[str, ...] = ("tv",)
+    #: A name or a distance.
+    distance: Any = "tv"
+    summary: str = "interval"
+    #: Name of the distance in the columns; by default its own.
+    family: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.measures:
+            _validation.refuse("measures", "is empty", f"choose of {', '.join(MEASURES)}")
+        for name in self.measures:
+            _validation.one_of(name, "measures", MEASURES)
+        _validation.one_of(self.summary, "summary", SUMMARIES)
+        if not isinstance(self.distance, Distance):
+            _validation.one_of(self.distance, "distance", NAMES)
+        if not self.family:
+            known = self.distance if isinstance(self.distance, str) else type(self.distance)
+            name = known if isinstance(known, str) else known.__name__.lower()
+            object.__setattr__(self, "family", name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, in their order."""
+        return tuple(name for measure in self.measures for name in self._names(measure))
+
+    def _names(self, measure: str) -> tuple[str, ...]:
+        if measure == "mmi":
+            return ("mmi",)
+        if measure != "tv":
+            return tuple(f"{measure}_{part}" for part in ("total", "aleatoric", "epistemic"))
+        ends = ("lower", "upper") if self.summary == "interval" else (self.summary,)
+        middle = (f"{self.family}_aleatoric_{end}" for end in ends)
+        return (f"{self.family}_total", *middle, f"{self.family}_epistemic")
+
+    def __call__(self, Q: CredalSet) -> dict[str, Array]:
+        """Return the columns for a batch of sets, in the dtype of the batch."""
+        distance = as_distance(self.distance, Q.n_classes)
+        families = {"tv": distance, "entropy": "entropy", "hartley": "hartley"}
+        wanted = [families[name] for name in self.measures if name in families]
+        # Seeded, so that a measure that is sampled gives the same numbers when run again.
+        found = quantify(Q, wanted, random_state=0) if wanted else {}
+        columns: dict[str, Array] = {}
+        for name in self.measures:
+            if name == "mmi":
+                values: Sequence[Any] = [maximum_mean_imprecision(Q, distance)]
+            else:
+                u = found[families[name]]
+                values = [u.total, *self._ends(u.aleatoric), u.epistemic]
+            columns.update(zip(self._names(name), map(np.asarray, values), strict=True))
+        return columns
+
+    def _ends(self, aleatoric: Any) -> Sequence[Any]:
+        if not isinstance(aleatoric, Interval):
+            return [aleatoric]
+        if self.summary == "interval":
+            return [aleatoric.lower, aleatoric.upper]
+        return [getattr(aleatoric, self.summary)]

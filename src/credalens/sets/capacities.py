@@ -1,0 +1,371 @@
+"""Lower probabilities of all events, and belief functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from credalens import _validation
+from credalens._arrays import Array, Origin, to_numpy
+from credalens.sets.base import CredalSet, event_count, event_sums, point, truth, two_monotone
+from credalens.sets.core import (
+    coherent,
+    core_corners,
+    event_sizes,
+    marginal_corners,
+    most_even,
+    refuse_first,
+)
+from credalens.sets.intervals import padded
+from credalens.sets.support import SupportSet, entropy
+
+
+class LowerProbability(SupportSet):
+    """All distributions with ``p(B) >= values[B]`` for every event B.
+
+    Parameters
+    ----------
+    values : array-like of shape (..., 2**K)
+        Lower probabilities; class y is bit y of the index, so that ``values[5]`` is that of the
+        event {0, 2}.
+    validate : bool, default=True
+        Check that they are normalised, monotone and coherent, i.e. that every value is attained.
+        Pass ``False`` if they are known to be.
+
+    Notes
+    -----
+    2-monotone lower probabilities have closed forms: a lower expectation is a Choquet integral,
+    and the distribution nearest to uniform is found by lifting events of the largest mean
+    probability. The questions to others are answered from their corners, which are listed by
+    cutting the simplex with one event after the other; this is meant for up to 7 classes.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> Q = cl.LowerProbability([0.0, 0.2, 0.3, 0.6, 0.1, 0.4, 0.5, 1.0])
+    >>> Q.lower()
+    array([0.2, 0.3, 0.1])
+    >>> bool(Q.is_two_monotone())
+    True
+    >>> float(Q.lower([1.0, 0.0, 0.0]))
+    0.2
+    """
+
+    _cores: ClassVar[tuple[int, ...]] = (1,)
+
+    def __init__(self, values: Any, *, validate: bool = True) -> None:
+        origin = to_numpy(values, "values")[1]
+        array = _by_event(values, "values")
+        if validate:
+            array = coherent(array)
+        self._set((array,), origin)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return int(self._parts[0].shape[-1]).bit_length() - 1
+
+    @property
+    def values(self) -> Any:
+        """The lower probability of every event, ``(..., 2**K)``."""
+        return self.lower_probabilities()
+
+    def lower_probabilities(self) -> Any:
+        """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
+        return self.origin.wrap(np.asarray(self._parts[0], self.dtype))
+
+    def is_two_monotone(self) -> Any:
+        """Say whether ``lower(A | B) + lower(A & B) >= lower(A) + lower(B)`` for all events."""
+        return truth(self.origin, self._monotone())
+
+    def _monotone(self) -> Array:
+        if "_flags" not in self.__dict__:  # immutable, so that once is enough
+            object.__setattr__(self, "_flags", two_monotone(self._parts[0]))
+        flags: Array = self.__dict__["_flags"]
+        return flags
+
+    def _class_ends(self) -> tuple[Array, Array]:
+        values = self._parts[0]
+        single = 1 << np.arange(self.n_classes)
+        low, high = values[..., single], 1 - values[..., values.shape[-1] - 1 - single]
+        return low.astype(self.dtype), high.astype(self.dtype)
+
+    def _best(self, f: Array, *parts: Array) -> Array:
+        # Marginals along the order of f: each event of the smallest f gets its lower value.
+        values = parts[0]
+        order = np.broadcast_to(
+            np.argsort(f, axis=-1, kind="stable"), (len(values), self.n_classes)
+        )
+        nested = np.cumsum(1 << order, axis=1)
+        steps = np.diff(np.take_along_axis(values, nested, axis=1), axis=1, prepend=0.0)
+        best = np.empty_like(steps)
+        np.put_along_axis(best, order, steps, axis=1)
+        return best
+
+    def _expectation(self, f: Any, sign: float) -> Any:
+        if f is None or self._monotone().all():
+            return super()._expectation(f, sign)
+        hull = self.to_hull()
+        return hull.upper(f) if sign > 0 else hull.lower(f)
+
+    def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
+        """Return ``max over p of min over y of E_p[cost(., y)]`` and its certified gap."""
+        if self._monotone().all():
+            return super().maximin(cost)
+        return self.to_hull().maximin(cost)
+
+    def _minimax(self) -> Array:
+        if not self._monotone().all():
+            return np.asarray(1 - self.to_hull().maximin()[0], np.float64)
+
+        def kernel(values: Array, *_: Array) -> tuple[Array]:
+            return ((values[:, 1:] / event_sizes(self.n_classes)[1:]).max(axis=1),)
+
+        return self._each(kernel, [()])[0]
+
+    def _tv_bounds(self) -> tuple[Array, Array]:
+        """``max_A upper(A) - lower(A)``, true of every coherent lower probability."""
+
+        def kernel(values: Array, *_: Array) -> tuple[Array]:
+            return ((1 - values[:, ::-1] - values)[:, 1:-1].max(axis=1, initial=0.0),)
+
+        (wide,) = self._each(kernel, [()])
+        return wide, wide
+
+    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the largest entropy in nats, its certified gap and, if asked, where it is.
+
+        For 2-monotone sets: the event of the largest mean lower probability gets it, evenly; the
+        same again with the classes that are left. Exact, O(K 2^K).
+        """
+        if not self._monotone().all():
+            return super().max_entropy(distribution=distribution)
+
+        def kernel(values: Array, *_: Array) -> tuple[Array, Array, Array]:
+            where = most_even(values, self.n_classes)
+            value = entropy(where)
+            return value, np.zeros_like(value), where
+
+        return self._answer_entropy(kernel, distribution)
+
+    def hartley_exact(self, w: Array) -> Array:
+        """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights w ``(K + 1,)``."""
+
+        def kernel(values: Array, *_: Array) -> tuple[Array]:
+            weights = np.asarray(w)[event_sizes(self.n_classes)[1:-1]]
+            inner = (values[:, 1:-1] * weights).sum(axis=1)
+            return (np.maximum(math.log2(self.n_classes) - inner, 0.0),)
+
+        return self._each(kernel, [()])[0]
+
+    def hartley_sample(
+        self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, most: int
+    ) -> tuple[Array, Array]:
+        """Return `hartley_exact`: the values of all events are at hand; error 0."""
+        from credalens.sets.excess import size_weights
+
+        value = self.hartley_exact(size_weights(log_v))
+        return value, np.zeros_like(value)
+
+    def contains(self, p: Any, tolerance: float | None = None) -> Any:
+        """Say whether `p` is in the set, up to `tolerance` (1e-9; 1e-6 in single precision)."""
+        target, _ = point(p, self.n_classes)
+        limit = (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
+        inside = (event_sums(target.astype(np.float64)) >= self._parts[0] - limit).all(axis=-1)
+        return truth(self.origin, inside)
+
+    def _holds(self, inner: CredalSet, tolerance: float) -> Array:
+        held = inner.lower_probabilities() >= self._parts[0] - tolerance
+        return np.asarray(held.all(axis=-1))
+
+    def center(self) -> Any:
+        """Return the mean of the marginals over all orders (Shapley), or of the corners."""
+        if not self._monotone().all():
+            return super().center()
+        K, values = self.n_classes, self._parts[0].astype(np.float64)
+        sizes = event_sizes(K)
+        weight = np.array([1 / (K * math.comb(K - 1, size)) if size < K else 0.0
+                           for size in range(K + 1)])[sizes]  # fmt: skip
+        events = np.arange(len(sizes))
+        mean = np.empty((*self.batch_shape, K))
+        for y in range(K):
+            without = events[events >> y & 1 == 0]
+            gain = values[..., without | 1 << y] - values[..., without]
+            mean[..., y] = (gain * weight[without]).sum(axis=-1)
+        return self.origin.wrap(mean.astype(self.dtype))
+
+    def _moved(self, t: Any) -> Array:
+        shift = self._shift(t)
+        low = self._class_ends()[0].astype(np.float64)
+        self._in_simplex(low + shift)
+        return shift
+
+    def translate(self, t: Any) -> Self:
+        """Return the set moved by `t`, ``(K,)`` or ``(..., K)``, whose entries sum to 0.
+
+        Refused if the lower probability of a class would become negative.
+        """
+        values = self._parts[0] + event_sums(self._moved(t))
+        values[..., 0], values[..., -1] = 0.0, 1.0
+        return self._of((np.maximum(values, 0.0).astype(self.dtype),), self.origin)
+
+    def extreme_points(self) -> Any:
+        """Return the corners, ``(..., V, K)``.
+
+        Those of a 2-monotone set are its distinct marginals over the K! orders; those of another
+        come from cutting the simplex. An instance with fewer than V repeats its first one. Refused
+        if an instance has more than a million.
+        """
+        if "_corners" not in self.__dict__:
+            flat = np.asarray(self._parts[0], np.float64).reshape(-1, 1 << self.n_classes)
+            lists = [
+                (marginal_corners if flag else core_corners)(values, self.n_classes)
+                for values, flag in zip(flat, self._monotone().ravel(), strict=True)
+            ]
+            corners = padded(lists, self.batch_shape, self.n_classes, self.dtype)
+            object.__setattr__(self, "_corners", corners)
+        return self.origin.wrap(self.__dict__["_corners"].copy())
+
+
+class BeliefFunction(LowerProbability):
+    """All distributions above a belief function: a random set of classes.
+
+    Parameters
+    ----------
+    masses : array-like of shape (..., 2**K)
+        Probability of each set of classes as the true random set; class y is bit y of the index.
+        Non-negative, nothing on the empty set, summing to 1.
+    validate : bool, default=True
+        Pass ``False`` for masses that are known to be good.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> Q = cl.BeliefFunction.from_focal_sets([([0], 0.5), ([1, 2], 0.3), ([0, 1, 2], 0.2)])
+    >>> Q.lower(), Q.upper()
+    (array([0.5, 0. , 0. ]), array([0.7, 0.5, 0.5]))
+    >>> round(float(cl.generalized_hartley(Q)), 4)   # .3 log2 2 + .2 log2 3
+    0.617
+    """
+
+    _cores: ClassVar[tuple[int, ...]] = (1, 1)
+
+    def __init__(self, masses: Any, *, validate: bool = True) -> None:
+        origin = to_numpy(masses, "masses")[1]
+        array = _by_event(masses, "masses")
+        if validate:
+            tolerance = _validation.tolerance_of(array.dtype)
+            refuse_first(array < 0, array, "masses", "is {:.6g} at {}", "pass masses >= 0")
+            empty = np.abs(array[..., 0])
+            refuse_first(empty > tolerance, empty, "masses",
+                   "of the empty set is {:.6g} at {}", "give its mass to other sets")  # fmt: skip
+            total = array.sum(axis=-1, dtype=np.float64)
+            refuse_first(np.abs(total - 1) > tolerance, total, "masses",
+                   "sum to {:.6g} at {}", "pass masses that sum to 1")  # fmt: skip
+        self._set((_belief(array), array), origin)
+
+    @classmethod
+    def from_focal_sets(
+        cls, focal_sets: Iterable[tuple[Iterable[int], Any]], n_classes: int | None = None
+    ) -> Self:
+        """Return the belief function of pairs (classes, mass); masses of one set add up.
+
+        A mass is a number, or an array with one an instance. By default the classes go up to the
+        largest one named.
+        """
+        pairs = [(sorted({int(y) for y in classes}), mass) for classes, mass in focal_sets]
+        if not pairs:
+            _validation.refuse("focal_sets", "is empty", "pass pairs (classes, mass)")
+        last = max((classes[-1] for classes, _ in pairs if classes), default=0)
+        K = last + 1 if n_classes is None else _validation.whole_number(n_classes, "n_classes", 1)
+        for i, (classes, _) in enumerate(pairs):
+            if not classes or classes[0] < 0 or classes[-1] >= K:
+                _validation.refuse("focal_sets", f"pair {i} (zero-based) has the classes {classes}",
+                                   f"pass at least one class of 0 to {K - 1}")  # fmt: skip
+        parts = [to_numpy(mass, "mass") for _, mass in pairs]
+        values = [_validation.finite(mass, "mass") for _, mass in pairs]
+        lead = np.broadcast_shapes(*(value.shape for value in values))
+        masses = np.zeros((*lead, event_count(K, lead)), np.result_type(*values))
+        for (classes, _), value in zip(pairs, values, strict=True):
+            masses[..., sum(1 << y for y in classes)] += value
+        origin = next((o for _, o in parts if o.library != "numpy"), Origin())
+        return cls(origin.wrap(masses))
+
+    @classmethod
+    def possibility(cls, values: Any) -> Self:
+        """Return the belief function of a possibility distribution ``(..., K)``, largest value 1.
+
+        Its focal sets are nested: the classes that are possible to at least some degree.
+
+        Examples
+        --------
+        >>> import credalens as cl
+        >>> cl.BeliefFunction.possibility([1.0, 0.4, 0.1]).upper()
+        array([1. , 0.4, 0.1])
+        """
+        degrees, origin = _validation.finite(values, "values"), to_numpy(values, "values")[1]
+        if degrees.ndim < 1 or degrees.shape[-1] == 0:
+            _validation.refuse("values", f"has shape {degrees.shape}", "pass one degree a class")
+        bad = (degrees < 0) | (degrees > 1)
+        refuse_first(bad, degrees, "values", "is {:.6g} at {}", "pass degrees in [0, 1]")
+        top = degrees.max(axis=-1)
+        off = np.abs(top - 1) > _validation.tolerance_of(degrees.dtype)
+        refuse_first(
+            off, top, "values", "has largest degree {:.6g} at {}", "make one class fully possible"
+        )
+        K = degrees.shape[-1]
+        order = np.argsort(-degrees, axis=-1, kind="stable")
+        steps = -np.diff(np.take_along_axis(degrees, order, axis=-1), axis=-1, append=0.0)
+        masses = np.zeros((*degrees.shape[:-1], event_count(K, degrees.shape[:-1])), degrees.dtype)
+        np.put_along_axis(masses, np.cumsum(1 << order, axis=-1), steps, axis=-1)
+        return cls(origin.wrap(masses))
+
+    @property
+    def masses(self) -> Any:
+        """The mass of every set of classes, ``(..., 2**K)``."""
+        return self.origin.wrap(np.asarray(self._parts[1], self.dtype))
+
+    def _monotone(self) -> Array:
+        return np.ones(self.batch_shape, bool)
+
+    def hartley_exact(self, w: Array) -> Array:
+        """Return the generalized Hartley measure in bits: ``sum over A of m(A) log2 |A|``."""
+
+        def kernel(_: Array, masses: Array) -> tuple[Array]:
+            return ((masses[:, 1:] * np.log2(event_sizes(self.n_classes)[1:])).sum(axis=1),)
+
+        return self._each(kernel, [()])[0]
+
+    def translate(self, t: Any) -> Self:
+        """Return the set moved by `t`: the masses of single classes change by it."""
+        shift = self._moved(t)
+        masses = np.broadcast_to(
+            self._parts[1], np.broadcast_shapes(self._parts[1].shape, (*shift.shape[:-1], 1))
+        ).astype(np.float64)
+        single = 1 << np.arange(self.n_classes)
+        masses[..., single] = np.maximum(masses[..., single] + shift, 0.0)
+        return type(self)(self.origin.wrap(masses.astype(self.dtype)), validate=False)
+
+
+def _by_event(x: Any, name: str) -> Array:
+    array = _validation.finite(x, name)
+    size = array.shape[-1] if array.ndim else 0
+    if size < 2 or size & (size - 1):
+        _validation.refuse(
+            name, f"has shape {array.shape}", "pass one number an event, (..., 2**classes)"
+        )
+    return array
+
+
+def _belief(masses: Array) -> Array:
+    """Add up the masses of the subsets of every event."""
+    K = masses.shape[-1].bit_length() - 1
+    total = masses.astype(np.float64)
+    for y in range(K):
+        cube = total.reshape(*masses.shape[:-1], 1 << (K - 1 - y), 2, 1 << y)
+        cube[..., 1, :] += cube[..., 0, :]
+    total[..., -1] = 1.0
+    return np.minimum(total, 1.0).astype(masses.dtype)

@@ -1,0 +1,167 @@
+"""The distributions above one lower probability: coherence, corners, the most even one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from credalens import _validation
+from credalens._arrays import Array
+from credalens.sets.base import event_sums, two_monotone
+
+#: Most corners that are listed.
+MOST_CORNERS = 1_000_000
+#: Most classes for which the simplex is cut with every event.
+MOST_CUT_CLASSES = 8
+#: A distribution this close to a face lies on it.
+ON_FACE = 1e-11
+
+
+def marginal_corners(values: Array, n_classes: int) -> Array:
+    """List the corners above one 2-monotone lower probability ``(2**K,)``.
+
+    They are the marginals over the K! orders of the classes. Many orders share one: event by event
+    the distinct ways to fill it are kept, from those of the events with one class less.
+    """
+    level: dict[int, Array] = {0: np.zeros((1, n_classes))}
+    for _ in range(n_classes):
+        grown: dict[int, list[Array]] = {}
+        for event, ways in level.items():
+            for y in range(n_classes):
+                if event >> y & 1:
+                    continue
+                more = ways.copy()
+                more[:, y] = values[event | 1 << y] - values[event]
+                grown.setdefault(event | 1 << y, []).append(more)
+        level = {event: _distinct(np.concatenate(lists)) for event, lists in grown.items()}
+        # Distinct ways to fill an event never become equal: each is the start of another corner.
+        if max(map(len, level.values())) > MOST_CORNERS:
+            _refuse(f"has more than {MOST_CORNERS:,}, at most {math.factorial(n_classes):,}")
+    (corners,) = level.values()
+    return np.maximum(corners, 0.0)
+
+
+def _distinct(points: Array) -> Array:
+    _, first = np.unique(np.round(points, 11), axis=0, return_index=True)
+    return np.asarray(points[np.sort(first)])
+
+
+def core_corners(values: Array, n_classes: int) -> Array:
+    """List the corners above any lower probability ``(2**K,)``; none if the set is empty.
+
+    The double description method: the simplex is cut with one event after the other. Corners
+    outside go, and each edge from one of them to a corner inside gives a new one. Two corners
+    share an edge if no third lies on all the faces that both lie on.
+
+    References
+    ----------
+    T. S. Motzkin et al., "The double description method", 1953; K. Fukuda, A. Prodon, "Double
+    description method revisited", 1996.
+    """
+    K = n_classes
+    if K > MOST_CUT_CLASSES:
+        _refuse(f"with {K} classes, of a set that is not 2-monotone, would take too long to list")
+    points = np.eye(K)
+    on_face = np.eye(K) == 0  # faces p_y = 0
+    for event in range(1, (1 << K) - 1):
+        inside = (event >> np.arange(K) & 1).astype(np.float64)
+        slack = points @ inside - values[event]
+        keep, out = slack >= -ON_FACE, np.flatnonzero(slack < -ON_FACE)
+        new_points, new_faces = [points[keep]], [on_face[keep]]
+        faces = on_face.astype(np.float32)
+        for i in np.flatnonzero(slack > ON_FACE) if len(out) else ():
+            shared = on_face[i] & on_face[out]
+            others = (
+                shared.astype(np.float32) @ faces.T == shared.sum(axis=1, dtype=np.float32)[:, None]
+            )
+            edge = others.sum(axis=1) == 2
+            ends = out[edge]
+            share = (slack[i] / (slack[i] - slack[ends]))[:, None]
+            new_points.append((1 - share) * points[i] + share * points[ends])
+            new_faces.append(shared[edge])
+        count = sum(map(len, new_points[1:]))
+        points = np.concatenate(new_points)
+        on_face = np.concatenate(new_faces)
+        on_new = np.abs(points @ inside - values[event]) <= ON_FACE
+        if count:
+            on_new[-count:] = True
+        on_face = np.column_stack([on_face, on_new])
+    return np.maximum(points, 0.0)
+
+
+def _refuse(problem: str) -> None:
+    _validation.refuse("extreme_points", f"the set {problem}", "pass fewer classes")
+
+
+def event_sizes(n_classes: int) -> Array:
+    """Return the number of classes of every event."""
+    return event_sums(np.ones(n_classes)).astype(np.int64)
+
+
+def refuse_first(bad: Array, values: Array, name: str, problem: str, fix: str) -> None:
+    """Refuse `name` if something is bad, with the first value and its place."""
+    if np.any(bad):
+        where = tuple(np.argwhere(bad)[0])
+        at = f"index {_validation.place(where)} (zero-based)" if where else "the set"
+        _validation.refuse(name, problem.format(float(values[where]), at), fix)
+
+
+def coherent(values: Array) -> Array:
+    """Return lower probabilities, refused unless normalised, monotone and coherent."""
+    K, tolerance = values.shape[-1].bit_length() - 1, _validation.tolerance_of(values.dtype)
+    empty, sure = values[..., 0], values[..., -1]
+    empty_text = "of the impossible event is {:.6g} at {}"
+    sure_text = "of the sure event is {:.6g} at {}"
+    refuse_first(np.abs(empty) > tolerance, empty, "values", empty_text, "it must be 0")
+    refuse_first(np.abs(sure - 1) > tolerance, sure, "values", sure_text, "it must be 1")
+    for y in range(K):
+        cube = values.reshape(*values.shape[:-1], 1 << (K - 1 - y), 2, 1 << y)
+        bad = np.zeros(cube.shape, bool)
+        bad[..., 1, :] = cube[..., 1, :] < cube[..., 0, :] - tolerance
+        problem = f"is {{:.6g}} at {{}}, less than that of the event without class {y}"
+        fix = "pass a monotone set function"
+        refuse_first(bad.reshape(values.shape), values, "values", problem, fix)
+    values = values.copy()
+    values[..., 0], values[..., -1] = 0.0, 1.0
+    flags = two_monotone(values)
+    for index in np.argwhere(~flags):
+        where = tuple(int(i) for i in index)
+        at = f"instance {_validation.place(where)} (zero-based): " if where else ""
+        corners = core_corners(np.asarray(values[where], np.float64), K)
+        if len(corners) == 0:
+            _validation.refuse("values", f"{at}no distribution has these lower probabilities",
+                               "pass a coherent lower probability")  # fmt: skip
+        attained = event_sums(corners).min(axis=0)
+        event = int(np.argmax(attained - values[where]))
+        if attained[event] > values[where][event] + tolerance:
+            _validation.refuse(
+                "values",
+                f"{at}not coherent: that of event {event} is {values[where][event]:.6g}, but the "
+                f"others make it at least {attained[event]:.6g}",
+                "pass the attained values",
+            )
+    return values
+
+
+def most_even(values: Array, n_classes: int) -> Array:
+    """Return the member of each 2-monotone set that all others majorise."""
+    n, K = len(values), n_classes
+    events, sizes = np.arange(1 << K), event_sizes(K)
+    given = np.zeros(n, np.int64)
+    even = np.zeros((n, K))
+    rows = np.arange(n)
+    while len(rows):
+        now, base = given[rows], values[rows, given[rows]]
+        more = sizes - sizes[now][:, None]
+        grows = (events & now[:, None]) == now[:, None]
+        grows &= more > 0
+        mean = np.where(grows, (values[rows] - base[:, None]) / np.maximum(more, 1), -np.inf)
+        top = mean.max(axis=1)
+        # Of several best events the largest: their union is one of them.
+        chosen = np.where(mean >= top[:, None] - 1e-13, more, -1).argmax(axis=1)
+        new = (chosen & ~now)[:, None] >> np.arange(K) & 1
+        even[rows] += new * mean[np.arange(len(rows)), chosen][:, None]
+        given[rows] = chosen
+        rows = rows[chosen != (1 << K) - 1]
+    return np.maximum(even, 0.0)

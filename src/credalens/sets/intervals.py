@@ -1,0 +1,336 @@
+"""Probability intervals: a lower and an upper probability for each class."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+
+from credalens import _kernels, _validation
+from credalens._arrays import Array, num_threads, to_numpy
+from credalens.sets.base import CredalSet, event_sums, point, truth
+from credalens.sets.excess import ExcessSet
+from credalens.sets.hull import ConvexHull
+
+#: Most corners that are listed.
+MOST_CORNERS = 1_000_000
+#: Nodes that the search for the lower entropy opens before it returns what it has certified.
+MOST_NODES = 100_000
+
+
+class ProbabilityIntervals(ExcessSet):
+    """All distributions with ``lower <= p <= upper``, for a batch of instances.
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (..., K)
+        Bounds of the probability of each class, in [0, 1]; they broadcast. Bounds that no
+        distribution reaches are tightened, which does not change the set.
+    strict : bool, default=False
+        Refuse bounds that are not reachable instead.
+    validate : bool, default=True
+        Pass ``False`` for bounds that are known to be feasible and reachable.
+
+    Notes
+    -----
+    ``lower_y`` becomes ``max(lower_y, 1 - sum of the other uppers)``, ``upper_y`` becomes
+    ``min(upper_y, 1 - sum of the other lowers)``. Reachable intervals are a 2-monotone lower
+    probability, ``lower(B) = max(l(B), 1 - u(not B))``.
+
+    References
+    ----------
+    L. M. de Campos, J. F. Huete, S. Moral, "Probability intervals: a tool for uncertain
+    reasoning", 1994.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> Q = cl.ProbabilityIntervals([0.0, 0.1, 0.1], [1.0, 0.2, 0.2])
+    >>> Q.lower()
+    array([0.6, 0.1, 0.1])
+    >>> round(float(cl.total_uncertainty(Q)), 6)
+    0.4
+    """
+
+    _cores: ClassVar[tuple[int, ...]] = (2,)
+
+    def __init__(
+        self, lower: Any, upper: Any, *, strict: bool = False, validate: bool = True
+    ) -> None:
+        origin = to_numpy(lower, "lower")[1]
+        low, high = _validation.numeric(lower, "lower"), _validation.numeric(upper, "upper")
+        for name, bound in (("lower", low), ("upper", high)):
+            if bound.ndim < 1 or bound.shape[-1] == 0:
+                _validation.refuse(name, f"has shape {bound.shape}", "pass an array (..., classes)")
+        if low.shape[-1] != high.shape[-1]:
+            _validation.refuse(
+                "upper", f"has {high.shape[-1]} classes", f"pass {low.shape[-1]}, as in lower"
+            )
+        low, high = np.broadcast_arrays(low, high)
+        dtype = np.result_type(low.dtype, high.dtype)
+        if validate:
+            low, high = _checked(low, high, dtype, strict)
+        bounds = np.stack([low, high], axis=-2).astype(dtype, copy=False)
+        self._set((bounds,), origin)
+
+    @classmethod
+    def from_members(cls, members: Any, *, normalize: bool = False) -> Self:
+        """Return the smallest box round M predictions ``(..., M, K)``: the credal wrapper's.
+
+        Examples
+        --------
+        >>> import credalens as cl
+        >>> cl.ProbabilityIntervals.from_members([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).upper()
+        array([0.6, 0.7, 0.1])
+        """
+        hull = ConvexHull(members, normalize=normalize)
+        return cls(hull.lower(), hull.upper())
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """The reachable lower and upper bounds, ``(..., K)`` each."""
+        return self.lower(), self.upper()
+
+    def to_intervals(self) -> ProbabilityIntervals:
+        """Return the set itself."""
+        return self
+
+    def _class_ends(self) -> tuple[Array, Array]:
+        bounds = self._parts[0]
+        return bounds[..., 0, :].astype(self.dtype), bounds[..., 1, :].astype(self.dtype)
+
+    def _best(self, f: Array, *parts: Array) -> Array:
+        low, width = parts[0][:, 0], parts[0][:, 1] - parts[0][:, 0]
+        order = np.broadcast_to(np.argsort(-f, axis=-1, kind="stable"), low.shape)
+        room = np.take_along_axis(width, order, axis=1)
+        # A fractional knapsack: what l leaves is given to the largest f first, up to u.
+        before = np.cumsum(room, axis=1) - room
+        given = np.clip(1 - low.sum(axis=1, keepdims=True) - before, 0.0, room)
+        best = low.copy()
+        np.put_along_axis(best, order, np.take_along_axis(low, order, axis=1) + given, axis=1)
+        return best
+
+    def _minimax(self) -> Array:
+        def kernel(bounds: Array) -> tuple[Array]:
+            value = np.empty(len(bounds))
+            _kernels.box_minimax(bounds, value, num_threads())
+            return (value,)
+
+        return self._each(kernel, [()])[0]
+
+    def _tv_bounds(self) -> tuple[Array, Array]:
+        """``max_A min(W_A, W - W_A, U - 1, 1 - L)``, with W the widths, L and U the sums."""
+
+        def kernel(bounds: Array) -> tuple[Array, Array]:
+            sums = bounds.sum(axis=2)
+            cap = np.maximum(np.minimum(sums[:, 1] - 1, 1 - sums[:, 0]), 0.0)
+            lower, upper = np.empty((2, len(bounds)))
+            widths = np.maximum(bounds[:, 1] - bounds[:, 0], 0.0)
+            _kernels.balanced_subsets(widths, cap, lower, upper, num_threads())
+            return lower, upper
+
+        lower, upper = self._each(kernel, [(), ()])
+        return lower, upper
+
+    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the largest entropy in nats, 0 and, if asked, where it is: ``clip(t, l, u)``."""
+
+        def kernel(bounds: Array) -> tuple[Array, Array, Array]:
+            value, where = np.empty(len(bounds)), np.empty((len(bounds), self.n_classes))
+            _kernels.box_max_entropy(bounds, value, where, num_threads())
+            return value, np.zeros_like(value), where
+
+        return self._answer_entropy(kernel, distribution)
+
+    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the smallest entropy in nats, its certified error and, if asked, where it is.
+
+        Branch and bound over the corners, which is exact (error below 1e-12) but for instances
+        that need more than 100 000 nodes: there the minimum lies at most `error` below the value.
+        """
+
+        def kernel(bounds: Array) -> tuple[Array, Array, Array]:
+            value, error = np.empty((2, len(bounds)))
+            where = np.empty((len(bounds), self.n_classes))
+            _kernels.box_min_entropy(bounds, MOST_NODES, value, error, where, num_threads())
+            return value, error, where
+
+        return self._answer_entropy(kernel, distribution)
+
+    def _excess(self, *parts: Array) -> tuple[Array, Array, Array]:
+        # lower(B) = l(B) + max(0, W_B - (U - 1)) with W the widths; l(B) sums to L log2 K.
+        low, high = parts[0][:, 0], parts[0][:, 1]
+        first = (1 - low.sum(axis=1)) * math.log2(self.n_classes)
+        return first, np.maximum(high - low, 0.0), np.maximum(high.sum(axis=1) - 1, 0.0)
+
+    def lower_probabilities(self) -> Any:
+        """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
+        low, high = (np.asarray(end, np.float64) for end in self._class_ends())
+        spare = high.sum(axis=-1, keepdims=True) - 1
+        values = event_sums(low) + np.maximum(event_sums(high - low) - spare, 0.0)
+        values[..., 0], values[..., -1] = 0.0, 1.0
+        return self.origin.wrap(values.astype(self.dtype, copy=False))
+
+    def is_two_monotone(self) -> Any:
+        """Say whether the lower probability is 2-monotone: that of intervals is."""
+        return truth(self.origin, np.ones(self.batch_shape, bool))
+
+    def contains(self, p: Any, tolerance: float | None = None) -> Any:
+        """Say whether `p` is in the set, up to `tolerance` (1e-9; 1e-6 in single precision)."""
+        target, _ = point(p, self.n_classes)
+        limit = (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
+        low, high = self._class_ends()
+        inside = ((target >= low - limit) & (target <= high + limit)).all(axis=-1)
+        return truth(self.origin, inside)
+
+    def _holds(self, inner: CredalSet, tolerance: float) -> Array:
+        low, high = self._class_ends()
+        held = (inner.lower() >= low - tolerance) & (inner.upper() <= high + tolerance)
+        return np.asarray(held.all(axis=-1))
+
+    def center(self) -> Any:
+        """Return the intersection probability, equally far into every interval, ``(..., K)``."""
+        low, high = (np.asarray(end, np.float64) for end in self._class_ends())
+        room, width = 1 - low.sum(axis=-1, keepdims=True), (high - low).sum(axis=-1, keepdims=True)
+        share = np.clip(room / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        return self.origin.wrap(np.asarray(low + share * (high - low), self.dtype))
+
+    def translate(self, t: Any) -> Self:
+        """Return the set moved by `t`, ``(K,)`` or ``(..., K)``, whose entries sum to 0.
+
+        Refused if a lower bound would become negative.
+        """
+        shift = self._shift(t)
+        low, high = (np.asarray(end, np.float64) for end in self._class_ends())
+        low, high = np.broadcast_arrays(self._in_simplex(low + shift), high + shift)
+        moved = np.stack([low, np.clip(high, low, 1.0)], axis=-2).astype(self.dtype)
+        return self._of((moved,), self.origin)
+
+    def extreme_points(self) -> Any:
+        """Return the corners, ``(..., V, K)``: all classes but one at a bound.
+
+        V is the largest number over the batch; an instance with fewer repeats its first one.
+        Refused, with the count, if an instance has more than a million.
+        """
+        bounds = np.asarray(self._parts[0], np.float64).reshape(-1, 2, self.n_classes)
+        corners = [box_corners(low, high, i) for i, (low, high) in enumerate(bounds)]
+        return self.origin.wrap(padded(corners, self.batch_shape, self.n_classes, self.dtype))
+
+
+def padded(
+    corners: list[Array], batch_shape: tuple[int, ...], n_classes: int, dtype: np.dtype[Any]
+) -> Array:
+    """Return lists of corners as one array; an instance with fewer repeats its first one."""
+    count = max((len(c) for c in corners), default=1)
+    result = np.empty((len(corners), count, n_classes), dtype)
+    for row, own in zip(result, corners, strict=True):
+        row[: len(own)], row[len(own) :] = own, own[0]
+    return result.reshape(*batch_shape, count, n_classes)
+
+
+def box_corners(low: Array, high: Array, instance: int, total: float = 1.0) -> Array:
+    """List the corners of ``{x : low <= x <= high, sum x = total}``, class by class.
+
+    A state says which classes so far are at l (0), at u (1) or in between (2, at most one). States
+    that cannot come to the total any more are dropped, so that about as many are kept as there are
+    corners.
+    """
+    rounding = 1e-13
+    width, room = high - low, total - low.sum()
+    moving = np.flatnonzero(width > rounding)
+    if 17 <= len(moving) <= 32:  # fewer have less than a million; more take too long to count
+        count = _count_corners(width[moving], room)
+        if count > MOST_CORNERS:
+            _refuse_corners(f"{count:,} corners, ", instance)
+    rest = np.append(np.cumsum(width[moving][::-1])[::-1], 0.0)
+    widest = np.append(np.maximum.accumulate(width[moving][::-1])[::-1], 0.0)
+    state = np.zeros((1, len(moving)), np.int8)
+    used, free = np.zeros(1), np.full(1, -1.0)  # free: width of the class in between, -1 if none
+    for k, w in enumerate(width[moving]):
+        none = free < 0
+        state = np.concatenate([state, state, state[none]])
+        state[len(used) : 2 * len(used), k] = 1
+        state[2 * len(used) :, k] = 2
+        used = np.concatenate([used, used + w, used[none]])
+        free = np.concatenate([free, free, np.full(none.sum(), w)])
+        slack = np.where(free < 0, widest[k + 1], free)
+        keep = (used <= room + rounding) & (used + rest[k + 1] + slack >= room - rounding)
+        state, used, free = state[keep], used[keep], free[keep]
+        if len(used) > 2 * MOST_CORNERS:
+            _refuse_corners("", instance)
+    # A class in between that has come to a bound is listed as one at that bound.
+    left = room - used
+    done = np.where(
+        free < 0, np.abs(left) <= rounding, (left > rounding) & (left < free - rounding)
+    )
+    state, left = state[done], left[done]
+    if len(state) > MOST_CORNERS:
+        _refuse_corners(f"{len(state):,} corners, ", instance)
+    points = np.repeat(low[None], max(len(state), 1), axis=0)
+    if len(state):
+        points[:, moving] += np.where(state == 2, left[:, None], state * width[moving])
+    return points
+
+
+def _refuse_corners(count: str, instance: int) -> NoReturn:
+    _validation.refuse(
+        "extreme_points",
+        f"instance {instance} (zero-based) has {count}more than {MOST_CORNERS:,}",
+        "ask the set itself: total variation, entropies and Hartley need no corners",
+    )
+
+
+def _count_corners(width: Array, room: float) -> int:
+    """Count the corners by meeting in the middle, for each class that may be between its bounds."""
+    rounding = 1e-13
+
+    def subsets(widths: Array, least: float, most: float) -> int:
+        first, second = (np.sort(event_sums(half)) for half in np.array_split(widths, 2))
+        above = np.searchsorted(second, most - first, side="right")
+        below = np.searchsorted(second, least - first, side="left")
+        return int(np.maximum(above - below, 0).sum())
+
+    inside = (
+        subsets(np.delete(width, j), room + rounding - w, room - rounding)
+        for j, w in enumerate(width)
+    )
+    return subsets(width, room - rounding, room + rounding) + sum(inside)
+
+
+def _checked(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> tuple[Array, Array]:
+    """Return float64 bounds made reachable, or refuse them."""
+    slack, tolerance = 8 * float(np.finfo(dtype).eps), _validation.tolerance_of(dtype)
+    low = _validation.finite(low, "lower").astype(np.float64)
+    high = _validation.finite(high, "upper").astype(np.float64)
+    _refuse_first(low < -slack, "lower", "is {:.6g} at {}", low, "pass probabilities in [0, 1]")
+    _refuse_first(
+        high > 1 + slack, "upper", "is {:.6g} at {}", high, "pass probabilities in [0, 1]"
+    )
+    _refuse_first(
+        low > high + slack, "lower", "is {:.6g} at {}, above upper", low, "pass lower <= upper"
+    )
+    low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    sums = low.sum(axis=-1), high.sum(axis=-1)
+    empty = "the set is empty: pass bounds with sum(lower) <= 1 <= sum(upper)"
+    _refuse_first(sums[0] > 1 + tolerance, "lower", "sums to {:.6g} at {}", sums[0], empty)
+    _refuse_first(sums[1] < 1 - tolerance, "upper", "sums to {:.6g} at {}", sums[1], empty)
+    # Sums on the wrong side of 1 by rounding: the bounds meet there.
+    low /= np.maximum(sums[0], 1.0)[..., None]
+    high /= np.minimum(sums[1], 1.0)[..., None]
+    high = np.maximum(low, high)
+    L, U = low.sum(axis=-1, keepdims=True), high.sum(axis=-1, keepdims=True)
+    reach_low = np.minimum(np.maximum(low, 1 - (U - high)), high)
+    reach_high = np.maximum(np.minimum(high, 1 - (L - low)), reach_low)
+    if strict:
+        fix = "no distribution goes there; strict=False tightens it"
+        _refuse_first(reach_low > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
+        _refuse_first(reach_high < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
+    return reach_low, reach_high
+
+
+def _refuse_first(bad: Array, name: str, problem: str, values: Array, fix: str) -> None:
+    if bad.any():
+        where = tuple(np.argwhere(bad)[0])
+        at = f"index {_validation.place(where)} (zero-based)" if where else "the set"
+        _validation.refuse(name, problem.format(float(values[where]), at), fix)

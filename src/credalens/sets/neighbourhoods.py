@@ -1,0 +1,416 @@
+"""Neighbourhoods of one distribution: contamination models and total variation balls."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from credalens import _kernels, _validation
+from credalens._arrays import Array, num_threads, to_numpy
+from credalens.sets.base import CredalSet, HasDiameter, event_sums, point, truth
+from credalens.sets.excess import ExcessSet
+from credalens.sets.intervals import (
+    ProbabilityIntervals,
+    box_corners,
+    padded,
+)
+from credalens.sets.support import SupportSet, entropy
+
+
+class _Neighbourhood(SupportSet):
+    """A centre ``(..., K)`` and a size ``(...)`` in [0, 1]."""
+
+    _cores: ClassVar[tuple[int, ...]] = (1, 0)
+    _size_name: ClassVar[str]
+
+    def __init__(self, center: Any, size: Any, *, normalize: bool, validate: bool) -> None:
+        origin = to_numpy(center, "center")[1]
+        middle = _validation.probabilities(
+            center, "center", axes=("classes",), normalize=normalize, validate=validate
+        )
+        sizes = _validation.finite(size, self._size_name)
+        outside = (sizes < 0) | (sizes > 1)
+        if outside.any():
+            where = tuple(np.argwhere(outside)[0])
+            at = f" at index {_validation.place(where)} (zero-based)" if where else ""
+            _validation.refuse(
+                self._size_name, f"is {sizes[where]:.6g}{at}", "pass numbers in [0, 1]"
+            )
+        try:
+            lead = np.broadcast_shapes(middle.shape[:-1], sizes.shape)
+        except ValueError:
+            _validation.refuse(
+                self._size_name,
+                f"has shape {sizes.shape}",
+                f"pass one number, or one an instance, {middle.shape[:-1]}",
+            )
+        middle = np.broadcast_to(middle, (*lead, middle.shape[-1]))
+        self._set((middle, np.broadcast_to(sizes, lead)), origin)
+
+    def center(self) -> Any:
+        """Return the distribution in the middle, ``(..., K)``."""
+        return self.origin.wrap(np.asarray(self._parts[0], self.dtype))
+
+    def _data(self) -> tuple[Array, Array]:
+        """Return centre and size in float64, the size with an axis for the classes."""
+        center, size = self._parts
+        return center.astype(np.float64), size.astype(np.float64)[..., None]
+
+    def _sure(self) -> tuple[Array, Array]:
+        """Return the ends of the one class there is, which no size makes less than sure."""
+        sure = np.ones((*self.batch_shape, 1), self.dtype)
+        return sure, sure.copy()
+
+    def is_two_monotone(self) -> Any:
+        """Say whether the lower probability is 2-monotone: that of a neighbourhood is."""
+        return truth(self.origin, np.ones(self.batch_shape, bool))
+
+    def _limit(self, tolerance: float | None) -> float:
+        return (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
+
+
+class Contamination(_Neighbourhood):
+    """All ``(1 - epsilon) center + epsilon q``, q any distribution.
+
+    Parameters
+    ----------
+    center : array-like of shape (..., K)
+        The distribution that is trusted up to `epsilon`.
+    epsilon : array-like of shape (...)
+        Share that may be anything, in [0, 1].
+    normalize : bool, default=False
+        Divide each row by its sum first.
+    validate : bool, default=True
+        Pass ``False`` for centres that are known to be distributions.
+
+    Notes
+    -----
+    A simplex with K corners; every measure has a closed form.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> Q = cl.Contamination([0.5, 0.3, 0.2], epsilon=0.1)
+    >>> Q.lower()
+    array([0.45, 0.27, 0.18])
+    >>> round(float(cl.epistemic_uncertainty(Q)), 6)
+    0.05
+    """
+
+    _size_name: ClassVar[str] = "epsilon"
+
+    def __init__(
+        self, center: Any, epsilon: Any, *, normalize: bool = False, validate: bool = True
+    ) -> None:
+        super().__init__(center, epsilon, normalize=normalize, validate=validate)
+
+    @property
+    def epsilon(self) -> Any:
+        """The share that may be anything, ``(...)``."""
+        return self.origin.wrap(np.asarray(self._parts[1]))
+
+    def _class_ends(self) -> tuple[Array, Array]:
+        if self.n_classes == 1:
+            return self._sure()
+        center, epsilon = self._data()
+        low = (1 - epsilon) * center
+        return low.astype(self.dtype), np.minimum(low + epsilon, 1.0).astype(self.dtype)
+
+    def _best(self, f: Array, *parts: Array) -> Array:
+        center, epsilon = parts
+        best = (1 - epsilon)[:, None] * center
+        top = np.broadcast_to(f.argmax(axis=-1), len(best))
+        best[np.arange(len(best)), top] += epsilon
+        return best
+
+    def _minimax(self) -> Array:
+        def kernel(center: Array, epsilon: Array) -> tuple[Array]:
+            return (np.maximum((1 - epsilon) * center.max(axis=1), 1 / self.n_classes),)
+
+        return self._each(kernel, [()])[0]
+
+    def _tv_bounds(self) -> tuple[Array, Array]:
+        wide = self._parts[1].astype(np.float64) * (self.n_classes > 1)
+        return wide, wide
+
+    def diameter(self, distance: HasDiameter) -> Array:
+        """Return the largest distance between two members.
+
+        Integral probability metrics are norms of ``p - q``: epsilon times the largest distance
+        between two classes.
+        """
+        between = float(distance.diameter(np.eye(self.n_classes)))
+        return np.asarray(self._parts[1] * between, self.dtype)
+
+    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the largest entropy in nats, 0 and, if asked, where it is.
+
+        Epsilon fills up the smallest classes: ``max((1 - epsilon) center, t)``.
+        """
+
+        def kernel(center: Array, epsilon: Array) -> tuple[Array, Array, Array]:
+            low = (1 - epsilon)[:, None] * center
+            where = np.maximum(low, filling_level(low, epsilon)[:, None])
+            value = entropy(where)
+            return value, np.zeros_like(value), where
+
+        return self._answer_entropy(kernel, distribution)
+
+    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the smallest entropy in nats, 0 and, if asked, where it is.
+
+        All of epsilon goes to the most probable class.
+        """
+
+        def kernel(center: Array, epsilon: Array) -> tuple[Array, Array, Array]:
+            where = self._best(center, center, epsilon)
+            value = entropy(where)
+            return value, np.zeros_like(value), where
+
+        return self._answer_entropy(kernel, distribution)
+
+    def hartley_exact(self, w: Array) -> Array:
+        """Return the generalized Hartley measure in bits: ``epsilon log2 K``."""
+        return self._parts[1].astype(np.float64) * math.log2(self.n_classes)
+
+    def hartley_sample(
+        self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, most: int
+    ) -> tuple[Array, Array]:
+        """Return `hartley_exact`, for any number of classes, with error 0."""
+        value = self.hartley_exact(log_v)
+        return value, np.zeros_like(value)
+
+    def lower_probabilities(self) -> Any:
+        """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
+        center, epsilon = self._data()
+        values = (1 - epsilon) * event_sums(center)
+        values[..., -1] = 1.0
+        return self.origin.wrap(values.astype(self.dtype, copy=False))
+
+    def contains(self, p: Any, tolerance: float | None = None) -> Any:
+        """Say whether `p` is in the set, up to `tolerance` (1e-9; 1e-6 in single precision)."""
+        target, _ = point(p, self.n_classes)
+        center, epsilon = self._data()
+        inside = (target >= (1 - epsilon) * center - self._limit(tolerance)).all(axis=-1)
+        return truth(self.origin, inside)
+
+    def _holds(self, inner: CredalSet, tolerance: float) -> Array:
+        return np.asarray((inner.lower() >= self._class_ends()[0] - tolerance).all(axis=-1))
+
+    def translate(self, t: Any) -> Self:
+        """Return the set moved by `t`, ``(K,)`` or ``(..., K)``, whose entries sum to 0.
+
+        Refused if a lower probability would become negative.
+        """
+        shift = self._shift(t)
+        center, epsilon = self._data()
+        low = self._in_simplex((1 - epsilon) * center + shift)
+        moved = low / np.where(epsilon < 1, 1 - epsilon, 1.0)
+        moved = np.where(epsilon < 1, moved, center).astype(self.dtype)
+        return self._of((moved, np.broadcast_to(self._parts[1], moved.shape[:-1])), self.origin)
+
+    def extreme_points(self) -> Any:
+        """Return the K corners, ``(..., K, K)``: all of epsilon on one class."""
+        center, epsilon = self._data()
+        corners = ((1 - epsilon) * center)[..., None, :] + epsilon[..., None] * np.eye(
+            self.n_classes
+        )
+        return self.origin.wrap(np.asarray(corners, self.dtype))
+
+    def to_intervals(self) -> ProbabilityIntervals:
+        """Return the same set as probability intervals."""
+        return ProbabilityIntervals(self.lower(), self.upper())
+
+
+class TotalVariationBall(_Neighbourhood, ExcessSet):
+    """All distributions within total variation `radius` of a centre.
+
+    Parameters
+    ----------
+    center : array-like of shape (..., K)
+        The distribution in the middle.
+    radius : array-like of shape (...)
+        Largest difference in the probability of an event, in [0, 1].
+    normalize : bool, default=False
+        Divide each row by its sum first.
+    validate : bool, default=True
+        Pass ``False`` for centres that are known to be distributions.
+
+    Notes
+    -----
+    ``lower(B) = max(0, center(B) - radius)`` for all events but the sure one, a 2-monotone lower
+    probability. The ball is smaller than its box: `to_intervals` may hold distributions of much
+    higher entropy.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> Q = cl.TotalVariationBall([0.4, 0.4, 0.1, 0.1], radius=0.15)
+    >>> round(float(cl.upper_entropy(Q)), 4)
+    1.9341
+    """
+
+    _size_name: ClassVar[str] = "radius"
+
+    def __init__(
+        self, center: Any, radius: Any, *, normalize: bool = False, validate: bool = True
+    ) -> None:
+        super().__init__(center, radius, normalize=normalize, validate=validate)
+
+    @property
+    def radius(self) -> Any:
+        """The radius, ``(...)``."""
+        return self.origin.wrap(np.asarray(self._parts[1]))
+
+    def _class_ends(self) -> tuple[Array, Array]:
+        if self.n_classes == 1:
+            return self._sure()
+        center, radius = self._data()
+        low, high = np.maximum(center - radius, 0.0), np.minimum(center + radius, 1.0)
+        return low.astype(self.dtype), high.astype(self.dtype)
+
+    def _best(self, f: Array, *parts: Array) -> Array:
+        center, radius = parts
+        order = np.broadcast_to(np.argsort(f, axis=-1, kind="stable"), center.shape)
+        mass = np.take_along_axis(center, order, axis=1)
+        # The radius is taken from the smallest f and given to the largest.
+        taken = np.clip(radius[:, None] - (np.cumsum(mass, axis=1) - mass), 0.0, mass)
+        mass -= taken
+        mass[:, -1] += taken.sum(axis=1)
+        best = np.empty_like(center)
+        np.put_along_axis(best, order, mass, axis=1)
+        return best
+
+    def _minimax(self) -> Array:
+        def kernel(center: Array, radius: Array) -> tuple[Array]:
+            return (np.maximum(-filling_level(-center, radius), 1 / self.n_classes),)
+
+        return self._each(kernel, [()])[0]
+
+    def _tv_bounds(self) -> tuple[Array, Array]:
+        """``min(1, radius + max_A min(p(A), 1 - p(A), radius))``: by an exact subset search."""
+
+        def kernel(center: Array, radius: Array) -> tuple[Array, Array]:
+            lower, upper = np.empty((2, len(center)))
+            _kernels.balanced_subsets(center, radius, lower, upper, num_threads())
+            return np.minimum(radius + lower, 1.0), np.minimum(radius + upper, 1.0)
+
+        if self.n_classes == 1:
+            return np.zeros(self.batch_shape), np.zeros(self.batch_shape)
+        lower, upper = self._each(kernel, [(), ()])
+        return lower, upper
+
+    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the largest entropy in nats, 0 and, if asked, where it is.
+
+        The radius is cut from the top and filled in at the bottom: ``clip(center, s, t)``, uniform
+        if the two levels meet.
+        """
+
+        def kernel(center: Array, radius: Array) -> tuple[Array, Array, Array]:
+            bottom, top = filling_level(center, radius), -filling_level(-center, radius)
+            where = np.clip(center, bottom[:, None], top[:, None])
+            where[bottom >= top] = 1 / self.n_classes
+            value = entropy(where)
+            return value, np.zeros_like(value), where
+
+        return self._answer_entropy(kernel, distribution)
+
+    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the smallest entropy in nats, 0 and, if asked, where it is.
+
+        The radius is taken from the smallest classes and given to the largest: what results
+        majorises every other member.
+        """
+
+        def kernel(center: Array, radius: Array) -> tuple[Array, Array, Array]:
+            where = self._best(center, center, radius)
+            value = entropy(where)
+            return value, np.zeros_like(value), where
+
+        return self._answer_entropy(kernel, distribution)
+
+    def _excess(self, *parts: Array) -> tuple[Array, Array, Array]:
+        center, radius = parts
+        return np.full(len(center), math.log2(self.n_classes)), center, radius
+
+    def lower_probabilities(self) -> Any:
+        """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
+        center, radius = self._data()
+        values = np.maximum(event_sums(center) - radius, 0.0)
+        values[..., -1] = 1.0
+        return self.origin.wrap(values.astype(self.dtype, copy=False))
+
+    def contains(self, p: Any, tolerance: float | None = None) -> Any:
+        """Say whether `p` is in the set, up to `tolerance` (1e-9; 1e-6 in single precision)."""
+        target, _ = point(p, self.n_classes)
+        center, radius = self._data()
+        away = np.abs(target - center).sum(axis=-1) / 2
+        return truth(self.origin, away <= radius[..., 0] + self._limit(tolerance))
+
+    def _holds(self, inner: CredalSet, tolerance: float) -> Array:
+        if self.n_classes > 16 or isinstance(inner, Contamination):  # which has few corners
+            return super()._holds(inner, tolerance)
+        held = inner.lower_probabilities() >= self.lower_probabilities() - tolerance
+        return np.asarray(held.all(axis=-1))
+
+    def translate(self, t: Any) -> Self:
+        """Return the set moved by `t`, ``(K,)`` or ``(..., K)``, whose entries sum to 0.
+
+        Refused if the ball is cut off by the simplex, before or after: it would not be a ball.
+        """
+        shift = self._shift(t)
+        center, radius = self._data()
+        if not shift.any():
+            return self
+        if (center < radius).any():
+            _validation.refuse(
+                "t",
+                "would move a ball that the simplex cuts off, which is a ball no more",
+                "move its corners, Q.to_hull().translate(t)",
+            )
+        moved = (self._in_simplex(center - radius + shift) + radius).astype(self.dtype)
+        return self._of((moved, np.broadcast_to(self._parts[1], moved.shape[:-1])), self.origin)
+
+    def extreme_points(self) -> Any:
+        """Return the corners, ``(..., V, K)``.
+
+        Some classes are emptied, one more gives the rest of the radius, and one receives it all. V
+        is the largest number over the batch; an instance with fewer repeats its first one. Refused
+        if an instance has more than a million.
+        """
+        center, radius = self._data()
+        flat = center.reshape(-1, self.n_classes)
+        corners = [
+            _ball_corners(p, float(r), i)
+            for i, (p, r) in enumerate(zip(flat, radius.ravel(), strict=True))
+        ]
+        return self.origin.wrap(padded(corners, self.batch_shape, self.n_classes, self.dtype))
+
+
+def filling_level(levels: Array, amount: Array) -> Array:
+    """Return t with ``sum max(0, t - levels) = amount`` for each row; the minimum for amount 0.
+
+    Water of that amount fills the k lowest classes to ``(amount + their sum) / k``, and the level
+    is the smallest of these.
+    """
+    filled = np.cumsum(np.sort(levels, axis=1), axis=1) + amount[:, None]
+    return np.asarray((filled / np.arange(1, levels.shape[1] + 1)).min(axis=1))
+
+
+def _ball_corners(center: Array, radius: float, instance: int) -> Array:
+    K = len(center)
+    if radius == 0.0 or K == 1:
+        return center[None]
+    corners = []
+    for receiver in range(K):
+        point_mass = np.eye(K)[receiver]
+        if 1 - center[receiver] <= radius:
+            corners.append(point_mass[None])
+            continue
+        # What the others give is a corner of the box between nothing and all that they have.
+        taken = box_corners(np.zeros(K), center * (1 - point_mass), instance, total=radius)
+        corners.append(center - taken + radius * point_mass)
+    return np.unique(np.concatenate(corners), axis=0)

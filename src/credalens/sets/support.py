@@ -1,0 +1,299 @@
+"""Credal sets that can point to their best member for any test function."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from credalens import _kernels, _validation
+from credalens._arrays import NUMPY, Array, Origin, num_threads
+from credalens.sets.base import CredalSet, HasDiameter
+
+#: Numbers that a piece of a batch holds: temporaries stay in the cache and small beside the input.
+PIECE = 1 << 18
+#: A matrix game whose certified bounds are this close is solved.
+SOLVED = 1e-12
+#: A diameter whose certified bounds are this close is known.
+CERTIFIED = 1e-9
+
+
+class SupportSet(CredalSet):
+    """A credal set given by arrays, that finds its best member for any test function.
+
+    A representation keeps its data in `_parts`, batch axes first, and says in `_cores` how many
+    axes of each are its own. From the best member follow expectations and, by column generation,
+    matrix games; total variation needs three more closed forms: `_class_ends`, `_minimax` and
+    `_tv_bounds`.
+    """
+
+    _parts: tuple[Array, ...]
+    _cores: ClassVar[tuple[int, ...]]
+
+    def _set(self, parts: tuple[Array, ...], origin: Origin) -> None:
+        views = tuple(np.asarray(part).view() for part in parts)
+        for view in views:
+            view.flags.writeable = False
+        object.__setattr__(self, "_parts", views)
+        object.__setattr__(self, "origin", origin)
+
+    @classmethod
+    def _of(cls, parts: tuple[Array, ...], origin: Origin) -> Self:
+        new = cls.__new__(cls)
+        new._set(parts, origin)
+        return new
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; make a new set")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self)._of, (self._parts, self.origin)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch, ``()`` for a single set."""
+        first = self._parts[0]
+        return tuple(first.shape[: first.ndim - self._cores[0]])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return int(self._parts[0].shape[-1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating dtype of the data."""
+        return self._parts[0].dtype.newbyteorder("=")
+
+    def __getitem__(self, index: Any) -> Self:
+        if not self.batch_shape:
+            raise IndexError("a single credal set cannot be indexed; its batch_shape is ()")
+        # Positions in the batch only: an index must not reach into the classes.
+        positions = np.arange(math.prod(self.batch_shape)).reshape(self.batch_shape)[index]
+        flat = (self._flat(part, core) for part, core in zip(self._parts, self._cores, strict=True))
+        return self._of(tuple(part[positions] for part in flat), self.origin)
+
+    def plain(self) -> Self:
+        """Return the same sets with NumPy as their origin, sharing memory."""
+        return self if self.origin == NUMPY else self._of(self._parts, NUMPY)
+
+    @staticmethod
+    def _flat(part: Array, core: int) -> Array:
+        return part.reshape(-1, *part.shape[part.ndim - core :])
+
+    def _pieces(self) -> Iterator[tuple[int, int, list[Array]]]:
+        """Cut the flattened batch; yield where a piece starts and stops, and its float64 parts."""
+        n = math.prod(self.batch_shape)
+        size = max(math.prod(part.shape[part.ndim - core :])
+                   for part, core in zip(self._parts, self._cores, strict=True))  # fmt: skip
+        step = max(1, PIECE // size)
+        flat = [self._flat(part, core) for part, core in zip(self._parts, self._cores, strict=True)]
+        for start in range(0, n, step):
+            stop = min(n, start + step)
+            yield start, stop, [np.ascontiguousarray(part[start:stop], np.float64) for part in flat]
+
+    def _each(
+        self,
+        kernel: Callable[..., tuple[Array, ...]],
+        shapes: list[tuple[int, ...]],
+        dtype: Any = np.float64,
+    ) -> list[Array]:
+        """Run ``kernel(*parts)`` over pieces of the batch and put its results together."""
+        results = [np.empty((math.prod(self.batch_shape), *shape), dtype) for shape in shapes]
+        for start, stop, parts in self._pieces():
+            for result, value in zip(results, kernel(*parts), strict=True):
+                result[start:stop] = value
+        return [r.reshape(self.batch_shape + s) for r, s in zip(results, shapes, strict=True)]
+
+    # ---- what a representation says
+
+    @abstractmethod
+    def _best(self, f: Array, *parts: Array) -> Array:
+        """Return the members ``(n, K)`` with the largest expectation of f.
+
+        `f` is one test function ``(K,)`` or one an instance; `parts` are float64.
+        """
+
+    @abstractmethod
+    def _class_ends(self) -> tuple[Array, Array]:
+        """Return the lower and the upper probability of each class, ``(..., K)``."""
+
+    @abstractmethod
+    def _minimax(self) -> Array:
+        """Return ``min over p of max over y of p_y``."""
+
+    @abstractmethod
+    def _tv_bounds(self) -> tuple[Array, Array]:
+        """Return bounds of the total variation diameter, equal where it is known exactly."""
+
+    # ---- what follows
+
+    def lower(self, f: Any = None) -> Any:
+        """Return the smallest expectation over the set of each test function.
+
+        Parameters
+        ----------
+        f : array-like, optional
+            One test function ``(K,)`` or many ``(F, K)``. By default the indicators of the
+            classes, i.e. the lower probability of each class.
+
+        Returns
+        -------
+        array
+            ``(...)`` for one test function, ``(..., F)`` for many, ``(..., K)`` by default. Found
+            greedily: O(K log K) for each test function.
+        """
+        return self._expectation(f, -1.0)
+
+    def upper(self, f: Any = None) -> Any:
+        """Return the largest expectation over the set of each test function; see `lower`."""
+        return self._expectation(f, 1.0)
+
+    def _expectation(self, f: Any, sign: float) -> Any:
+        if f is None:
+            return self.origin.wrap(self._class_ends()[sign > 0])
+        functions = _validation.expectands(f, self.n_classes)
+        many = np.atleast_2d(functions)
+
+        def kernel(*parts: Array) -> tuple[Array]:
+            # Not a matrix product, whose last bits depend on the number of rows.
+            values = [(self._best(sign * one, *parts) * one).sum(axis=1) for one in many]
+            return (np.stack(values, axis=-1) if values else np.empty((len(parts[0]), 0)),)
+
+        (result,) = self._each(kernel, [(len(many),)], self.dtype)
+        return self.origin.wrap(result if functions.ndim == 2 else result[..., 0])
+
+    def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
+        """Return ``max over p of min over y of E_p[cost(., y)]`` and its certified gap.
+
+        Without a cost in closed form. Otherwise by column generation: the game over a few members
+        is solved exactly, the best reply of the whole set to its solution is a bound, and joins
+        the members, until the two meet.
+        """
+        if cost is None:
+            value = 1 - self._minimax()
+            return np.asarray(value, self.dtype), np.zeros_like(value, self.dtype)
+        costs = np.asarray(cost, np.float64)
+        value, gap = self._each(lambda *parts: self._columns(costs, parts), [(), ()], self.dtype)
+        return value, gap
+
+    def _columns(self, costs: Array, parts: tuple[Array, ...]) -> tuple[Array, Array]:
+        n, K = len(parts[0]), self.n_classes
+        top, scale = float(costs.max()), max(float(np.ptp(costs)), np.finfo(float).tiny)
+        # The solver minimises a positive pay-off: costs are turned round and moved to [1, 2].
+        payoff = 1.0 + (top - costs) / scale
+        best, bound = np.full(n, np.inf), np.full(n, -np.inf)
+        members = self._best(-payoff.mean(axis=1), *parts)[:, None]
+        active = np.arange(n)
+        for _ in range(20 * K + 50):
+            value, gap = np.empty((2, len(active)))
+            decision = np.empty((len(active), K))
+            _kernels.solve_games(
+                np.ascontiguousarray(members @ payoff), value, gap, None, decision, num_threads()
+            )
+            f = decision @ payoff.T
+            reply = self._best(-f, *(part[active] for part in parts))
+            best[active] = np.minimum(best[active], value)
+            bound[active] = np.maximum(bound[active], (reply * f).sum(axis=1))
+            going = best[active] - bound[active] > SOLVED
+            if not going.any():
+                break
+            active = active[going]
+            members = np.concatenate([members[going], reply[going, None]], axis=1)
+        return top - (best - 1.0) * scale, np.maximum(best - bound, 0.0) * scale
+
+    def diameter(self, distance: HasDiameter) -> Array:
+        """Return the largest distance between two members of the set.
+
+        For total variation in closed form or by an exact search; for other distances between two
+        corners, which must be few enough to be listed.
+
+        Raises
+        ------
+        ValueError
+            If only bounds can be certified; `diameter_bounds` returns them.
+        """
+        return self._tv_diameter() if _is_tv(distance) else super().diameter(distance)
+
+    def diameter_bounds(self, distance: HasDiameter) -> tuple[Array, Array]:
+        """Return certified bounds of the diameter, equal where it is known exactly."""
+        if not _is_tv(distance):
+            return super().diameter_bounds(distance)
+        lower, upper = self._tv_bounds()
+        return np.asarray(lower, self.dtype), np.asarray(upper, self.dtype)
+
+    def _tv_diameter(self) -> Array:
+        lower, upper = self._tv_bounds()
+        open_ = upper - lower > CERTIFIED
+        if open_.any():
+            where = tuple(np.argwhere(open_)[0])
+            at = f" of instance {_validation.place(where)} (zero-based)" if where else ""
+            raise ValueError(
+                f"diameter: that{at} in total variation is only certified to lie between "
+                f"{lower[where]:.6g} and {upper[where]:.6g}, the exact search being too long for "
+                f"{self.n_classes} classes; ask for bounds (diameter_bounds, return_error=True)"
+            )
+        return np.asarray(lower, self.dtype)
+
+    def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
+        """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
+        low, high = self._class_ends()
+        wide = 2 * self._tv_diameter() if diameter else None
+        return low.max(axis=-1), high.max(axis=-1), wide
+
+    def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap."""
+        low, high, wide = self.tv_extremes(diameter=True)
+        value = np.asarray(self._minimax(), self.dtype)
+        np.clip(value, low, high, out=value)  # true by definition: rounding must not break it
+        return low, high, np.asarray(wide), value, np.zeros_like(value)
+
+    def _answer_entropy(
+        self, kernel: Callable[..., tuple[Array, Array, Array]], distribution: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Run a kernel that returns values, errors and distributions."""
+        count = 3 if distribution else 2
+        shapes: list[tuple[int, ...]] = [(), (), (self.n_classes,)]
+        results = self._each(lambda *parts: kernel(*parts)[:count], shapes[:count])
+        if self.n_classes == 1:  # precise, whatever rounding says
+            results[0].fill(0.0)
+        return results[0], results[1], results[2] if distribution else None
+
+    def _shift(self, t: Any) -> Array:
+        """Return `t` checked as a shift of distributions, float64."""
+        shift = _validation.finite(t, "t").astype(np.float64, copy=False)
+        if shift.ndim < 1 or shift.shape[-1] != self.n_classes:
+            _validation.refuse(
+                "t", f"has shape {shift.shape}", f"pass one shift a class, (..., {self.n_classes})"
+            )
+        off = np.abs(shift.sum(axis=-1)).max(initial=0.0)
+        if off > _validation.tolerance_of(self.dtype):
+            _validation.refuse("t", f"sums to {off:.6g}", "pass a shift that sums to 0")
+        return shift
+
+    def _in_simplex(self, moved: Array) -> Array:
+        """Return lower ends that a shift has moved, refused if one has become negative."""
+        outside = moved < -8 * float(np.finfo(self.dtype).eps)
+        if outside.any():
+            where = tuple(np.argwhere(outside)[0])
+            _validation.refuse(
+                "t",
+                f"moves the lower end at index {_validation.place(where)} (zero-based) to "
+                f"{moved[where]:.6g}, out of the simplex",
+                "pass a smaller shift",
+            )
+        return np.maximum(moved, 0.0)
+
+
+def entropy(p: Array) -> Array:
+    """Return the Shannon entropy of ``(..., K)`` in nats; ``0 log 0 = 0``."""
+    terms = p * np.log(np.where(p > 0, p, 1.0))
+    return np.asarray(np.maximum(-terms.sum(axis=-1), 0.0))
+
+
+def _is_tv(distance: HasDiameter) -> bool:
+    # Sets and distances do not import each other: a distance is known by its name.
+    return getattr(distance, "name", None) == "tv"
