@@ -42,7 +42,10 @@ CREDALENS_INLINE void running_sums(const T* row, int K, double* sums) {
 
 // The parts of an edge list that need less work than edges at large.
 struct Shape {
-    explicit Shape(const EdgeList& edges, int K) : in_order(true), line(edges.size == K - 1) {
+    explicit Shape(const EdgeList& edges, int K)
+        : width((edges.size + kLanes - 1) / kLanes * kLanes),
+          in_order(true),
+          line(edges.size == K - 1) {
         for (int y = 0; y < K; ++y) in_order = in_order && edges.order[y] == y;
         for (int e = 0; e < edges.size; ++e)
             line = line && edges.start[e] == 0 && edges.stop[e] == e + 1;
@@ -51,6 +54,7 @@ struct Shape {
                edges.stop[leaves] == leaves + 1)
             ++leaves;
     }
+    int width;      // number of edges, padded to whole vectors
     bool in_order;  // the classes need not be moved
     bool line;      // edge e has the first e + 1 classes on one side
     int leaves;     // the first edges e have class e alone on one side
@@ -65,6 +69,7 @@ CREDALENS_INLINE void send(const T* row, int K, const EdgeList& edges, const Sha
         row = moved;
     }
     running_sums(row, K, sums);
+    for (int e = edges.size; e < shape.width; ++e) across[e] = 0;
     if (shape.line) {
         for (int e = 0; e < edges.size; ++e) across[e] = edges.length[e] * sums[e + 1];
         return;
@@ -79,7 +84,7 @@ template <class T>
 CREDALENS_INLINE void send_all(const T* P, std::size_t rows, int K, const EdgeList& edges,
                                const Shape& shape, T* moved, double* sums, double* across) {
     for (std::size_t row = 0; row < rows; ++row)
-        send(P + row * K, K, edges, shape, moved, sums, across + row * edges.size);
+        send(P + row * K, K, edges, shape, moved, sums, across + row * shape.width);
 }
 
 CREDALENS_CLONES void send_rows(const float* P, std::size_t rows, int K, const EdgeList& edges,
@@ -105,10 +110,10 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
         const std::size_t rows = (end - begin) * M;
         std::vector<T> moved(K);
         std::vector<double> sums(K + 1);
-        std::unique_ptr<double[]> across(new double[rows * edges.size]);  // all of it is written
+        std::unique_ptr<double[]> across(new double[rows * shape.width]);  // all of it is written
         send_rows(P + begin * size, rows, K, edges, shape, moved.data(), sums.data(),
                   across.get());
-        closed_forms(across.get(), end - begin, M, edges.size, static_cast<double*>(nullptr),
+        closed_forms(across.get(), end - begin, M, shape.width, static_cast<double*>(nullptr),
                      static_cast<double*>(nullptr), diameter + begin, PairMethod::automatic, 1);
     });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "parallel.hpp"
@@ -76,14 +77,15 @@ CREDALENS_INLINE double l1_tile(const T* a, const T* b, const T* c, const T* d, 
 }
 
 // Adds the distances between all pairs of rows to `sums` (M, M), two by two rows at a time.
-CREDALENS_INLINE void add_pairs(const double* rows, int M, int width, double* sums) {
+CREDALENS_INLINE void add_pairs(const double* rows, std::size_t stride, int M, int width,
+                                double* sums) {
     for (int i = 0; i + 1 < M; i += 2) {
-        const double *a = rows + i * width, *b = a + width;
+        const double *a = rows + i * stride, *b = a + stride;
         double *from_a = sums + i * M, *from_b = from_a + M;
         from_a[i + 1] += l1(a, b, width);
         int j = i + 2;
         for (; j + 1 < M; j += 2) {
-            const double *c = rows + j * width, *d = c + width;
+            const double *c = rows + j * stride, *d = c + stride;
             Double8 ac = {}, ad = {}, bc = {}, bd = {};
             for (int y = 0; y < width; y += kLanes) {
                 const Double8 va = load8(a + y), vb = load8(b + y);
@@ -99,8 +101,8 @@ CREDALENS_INLINE void add_pairs(const double* rows, int M, int width, double* su
             from_b[j + 1] += sum8(bd);
         }
         if (j < M) {
-            from_a[j] += l1(a, rows + j * width, width);
-            from_b[j] += l1(b, rows + j * width, width);
+            from_a[j] += l1(a, rows + j * stride, width);
+            from_b[j] += l1(b, rows + j * stride, width);
         }
     }
 }
@@ -113,12 +115,18 @@ CREDALENS_INLINE double blocked_diameter(const T* P, int M, int K, double* block
     const int columns = block_columns(M);
     for (int first = 0; first < K; first += columns) {
         const int here = std::min(columns, K - first), width = padded(here);
+        if constexpr (std::is_same_v<T, double>) {
+            if (here == width) {  // as good as a block where it lies
+                add_pairs(P + first, K, M, width, sums);
+                continue;
+            }
+        }
         for (int m = 0; m < M; ++m) {
             const T* row = P + static_cast<std::size_t>(m) * K + first;
             for (int y = 0; y < here; ++y) block[m * width + y] = row[y];
             for (int y = here; y < width; ++y) block[m * width + y] = 0;
         }
-        add_pairs(block, M, width, sums);
+        add_pairs(block, width, M, width, sums);
     }
     return *std::max_element(sums, sums + M * M);
 }

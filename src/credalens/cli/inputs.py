@@ -1,6 +1,5 @@
 """Options that several commands share."""
 
-import functools
 import inspect
 import re
 from collections.abc import Callable
@@ -116,6 +115,12 @@ class Measuring:
         ),
     ] = "tv"
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that the distance was read from."""
+        path = Path(self.distance.removeprefix("cost:").removeprefix("kernel:"))
+        return (path,) if path.is_file() else ()
+
     def scores(self, n_classes: int, summary: str = "interval") -> "ScoreColumns":
         """Return the columns to compute."""
         from credalens.distances import as_distance
@@ -145,7 +150,7 @@ class Manners:
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Spread the parameters of `function` that are groups of options into single options."""
     hints = get_type_hints(function, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in groups:
@@ -156,14 +161,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(groups[name])
         parameters.extend(p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values())
 
-    @functools.wraps(function, assigned=("__name__", "__doc__", "__module__"))
     def run(**values: Any) -> None:
         for name, kind in groups.items():
             own = {field.name: values.pop(field.name) for field in fields(kind)}
             values[name] = kind(**own)
         function(**values)
 
-    del run.__wrapped__  # type: ignore[attr-defined]
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
@@ -201,7 +205,8 @@ def _read_distance(text: str) -> tuple[Any, str]:
     path = Path(name)
     if path.suffix not in (".csv", ".npy"):
         raise ValueError(
-            f"--distance: is {text!r}; choose {', '.join(NAMES)}, or a matrix in a .csv or .npy file"
+            f"--distance: is {text!r}; choose {', '.join(NAMES)}, "
+            "or a matrix in a .csv or .npy file"
         )
     if kind not in ("cost", "kernel"):
         kind = "cost" if path.suffix == ".csv" else "kernel"

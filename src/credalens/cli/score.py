@@ -70,14 +70,12 @@ def score(
         ensemble = inputs.open()
         scores = measuring.scores(ensemble.n_classes, summary)
         describe(ensemble, manners)
+        task = _Task(ensemble, scores, inputs, manners)
         if output is not None:
-            task = _Task(ensemble, scores, inputs, manners, resume)
-            task.to_file(output)
-            return
-        if resume:
+            task.to_file(output, resume, measuring.files)
+        elif resume:
             raise ValueError("--resume: needs a file to go on with; name it by -o")
-        task = _Task(ensemble, scores, inputs, manners, resume)
-        if sys.stdout.isatty():
+        elif sys.stdout.isatty():
             task.to_terminal(top)
         else:
             task.to_pipe(to)
@@ -101,28 +99,28 @@ def describe(ensemble: "Ensemble", manners: Manners) -> None:
 class _Task:
     """Scores on their way from chunks to a file, a pipe or a terminal."""
 
-    def __init__(
-        self, ensemble: "Ensemble", scores: Any, inputs: Inputs, manners: Manners, resume: bool
-    ) -> None:
-        self.ensemble, self.scores, self.inputs = ensemble, scores, inputs
-        self.manners, self.resume = manners, resume
+    def __init__(self, ensemble: "Ensemble", scores: Any, inputs: Inputs, manners: Manners) -> None:
+        self.ensemble, self.scores = ensemble, scores
+        self.inputs, self.manners = inputs, manners
 
     def _chunks(self, start: int = 0) -> Iterator[tuple["Chunk", Any]]:
         from credalens.datasets.files.output import as_batch
-        from credalens.datasets.files.scoring import score_chunk
+        from credalens.datasets.files.scoring import scored_chunks
 
-        names = self.ensemble.class_names
+        inputs = self.inputs
         with progress("scoring", self.manners.quiet) as show:
             show(start, self.ensemble.expected_rows)
-            for chunk in self.ensemble.chunks(self.inputs.chunk_rows, start, self.inputs.skip):
-                yield chunk, as_batch(score_chunk(chunk, self.scores, names))
+            for chunk, columns in scored_chunks(
+                self.ensemble, self.scores, inputs.chunk_rows, start, inputs.skip
+            ):
+                yield chunk, as_batch(columns)
                 show(chunk.stop, self.ensemble.expected_rows)
 
-    def to_file(self, output: Path) -> None:
+    def to_file(self, output: Path, resume: bool, others: tuple[Path, ...]) -> None:
         """Write a file; what is finished survives an interruption."""
         from credalens.datasets.files.output import Parts
 
-        parts = Parts(output, self._described(), self.resume)
+        parts = Parts(output, self._described(resume, others), resume)
         start = parts.finished
         if start:
             note(f"going on after {start} finished rows", self.manners.quiet)
@@ -141,26 +139,21 @@ class _Task:
         note(f"wrote {rows - dropped} rows to {output}", self.manners.quiet)
         tell_dropped(dropped, side)
 
-    def _described(self) -> dict[str, Any]:
+    def _described(self, resume: bool, others: tuple[Path, ...]) -> dict[str, Any]:
         """Return what must be the same for a run to go on."""
-        stamps = []
-        for source in self.ensemble.sources:
-            path = Path(source.path)
-            if not path.exists():
-                if self.resume:
-                    raise ValueError("--resume: cannot be used with standard input; name files")
-                continue
-            stat = path.stat()
-            stamps.append([str(path.resolve()), stat.st_size, stat.st_mtime_ns])
-        options = {
-            name: str(getattr(self.inputs, name))
-            for name in ("labels", "logits", "temperature", "normalize", "columns", "label_column",
-                         "id_column", "header", "class_names", "on_error")
-        }  # fmt: skip
+        paths = [Path(source.path) for source in self.ensemble.sources if source.path != "stdin"]
+        if resume and len(paths) < len(self.ensemble.sources):
+            raise ValueError("--resume: cannot be used with standard input; name files")
+        if self.inputs.labels is not None:
+            paths.append(Path(self.inputs.labels))
+        stats = {str(path.resolve()): path.stat() for path in (*paths, *others)}
+        options = ("logits", "temperature", "normalize", "columns", "label_column", "id_column",
+                   "header", "class_names", "on_error")  # fmt: skip
         return {
-            "files": stamps, "options": options, "columns": list(self.scores.names),
-            "distance": repr(self.scores.distance),
-        }  # fmt: skip
+            "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()],
+            "options": {name: str(getattr(self.inputs, name)) for name in options},
+            "columns": list(self.scores.names),
+        }
 
     def to_pipe(self, to: str) -> None:
         """Stream to standard output."""
@@ -221,13 +214,21 @@ def tell_dropped(count: int, side: Path) -> None:
 
 def show_table(title: str, columns: dict[str, list[Any]]) -> None:
     """Print columns as a table, numbers with four digits."""
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title)
-    for name, values in columns.items():
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    for i, (name, values) in enumerate(columns.items()):
         text = bool(values) and isinstance(values[0], str)
-        table.add_column(name, justify="left" if text else "right", overflow="fold")
+        # Names are broken between words on a narrow terminal.
+        table.add_column(
+            name.replace("_", " "),
+            justify="left" if text else "right",
+            overflow="fold",
+            no_wrap=text and i == 0,
+        )
     for row in zip(*columns.values(), strict=True):
         table.add_row(*(f"{x:.4f}" if isinstance(x, float) else str(x) for x in row))
-    Console().print(table)
+    # A pipe has no width: lines are not broken there.
+    Console(width=None if sys.stdout.isatty() else 200).print(table)

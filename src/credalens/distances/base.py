@@ -122,7 +122,7 @@ class Distance(ABC):
         """Return total, both aleatoric ends and the error from `dirac_costs`."""
         costs = self.dirac_costs
         if costs is None:
-            raise NotImplementedError(f"{type(self).__name__} must define aleatoric()")
+            raise TypeError(f"{type(self).__name__} has no dirac_costs and must define aleatoric()")
         total, lower = Q.risks(costs)
         upper, gap = Q.maximin(costs)
         # True by definition: rounding must not break it.
@@ -132,9 +132,9 @@ class Distance(ABC):
         """Return half the diameter."""
         return Q.diameter(self) / 2
 
+    @abstractmethod
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
         """Return the maximum mean imprecision and how far the value may lie below it."""
-        raise NotImplementedError(f"{type(self).__name__} has no maximum mean imprecision")
 
     def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""

@@ -97,5 +97,5 @@ def _numbers(ordered: Array, n_bins: int) -> Array:
 
     bins = np.arange(n_bins)
     curve = RejectionCurve(bins / n_bins, accuracy(bins * n // n_bins))
-    shares = accuracy(np.array([int(share * n) for share in REJECTED]))
+    shares = accuracy(np.array([round(100 * share) * n // 100 for share in REJECTED]))
     return np.array([curve.auc, curve.monotonicity_ratio, *shares])

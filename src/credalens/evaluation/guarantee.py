@@ -145,14 +145,27 @@ def _sequence(right: Array, values: Array, target: float) -> Array:
     """
     if not len(values):
         return np.empty(0)
-    ranks = np.linspace(0, len(values) - 1, min(N_THRESHOLDS, len(values))).round().astype(int)
-    thresholds = np.unique(np.sort(values)[ranks])
+    thresholds = _proposed(values)
     order = np.argsort(values, kind="stable")
     trials = np.searchsorted(values[order], thresholds, side="right")
     hits = np.concatenate([[0], np.cumsum(right[order])])[trials]
     # The signed root of the likelihood ratio would do as well; this needs no special function.
     evidence = (hits - target * trials) / np.sqrt(target * (1 - target) * trials)
     return np.asarray(thresholds[int(np.argmax(evidence)) :])
+
+
+def _proposed(values: Array) -> Array:
+    """Return quantiles of the scores, each moved half-way to the next larger score.
+
+    So a new score is hardly ever equal to a threshold, and it does not matter in which precision
+    they are compared. Nine digits can be copied by hand.
+    """
+    different = np.unique(values.astype(np.float64))
+    above = np.append(different[1:], different[-1] + abs(different[-1]) * 1e-6 + 1e-300)
+    ranks = np.linspace(0, len(values) - 1, min(N_THRESHOLDS, len(values))).round().astype(int)
+    at = np.searchsorted(different, np.sort(values)[ranks])
+    middle = np.unique((different[at] + above[at]) / 2)
+    return np.unique([float(f"{threshold:.9g}") for threshold in middle])
 
 
 def _checked(correct: Any, score: Any) -> tuple[Array, Array]:

@@ -67,12 +67,13 @@ def explain(
     points = np.asarray(Q.plain().members)
     n, M, K = points.shape
     models = [f"model {m}" for m in range(M)] if models is None else models
+    called = [f"class {k}" for k in range(K)] if classes is None else classes
     classes = [str(k) for k in range(K)] if classes is None else classes
     total = np.asarray(total_uncertainty(Q, distance), np.float64)
     least = np.asarray(aleatoric_uncertainty(Q, distance).lower, np.float64)
     first, second = _farthest(points, as_distance(distance, K))
     return [
-        _reason(total[i], least[i], points[i], (first[i], second[i]), models, classes)
+        _reason(total[i], least[i], points[i], (first[i], second[i]), models, (classes, called))
         for i in range(n)
     ]
 
@@ -99,10 +100,11 @@ def _reason(
     rows: Array,
     pair: tuple[int, int],
     models: Sequence[str],
-    classes: Sequence[str],
+    classes: tuple[Sequence[str], Sequence[str]],
 ) -> Reason:
     if total <= 0:
         return Reason("certain", "every model is sure of the same class", None, None)
+    names, called = classes
     share = least / total
     kind = "unknown" if share <= SHARES[0] else "ambiguous" if share >= SHARES[1] else "both"
     hard = (
@@ -114,8 +116,8 @@ def _reason(
         return Reason(kind, f"{hard}; no training will help", None, None)
     above, below = int(np.argmax(difference)), int(np.argmin(difference))
     apart = (
-        f"the models disagree: {models[pair[0]]} gives {classes[above]} "
-        f"{rows[pair[0], above]:.2f}, {models[pair[1]]} gives {classes[below]} "
+        f"the models disagree: {models[pair[0]]} gives {called[above]} "
+        f"{rows[pair[0], above]:.2f}, {models[pair[1]]} gives {called[below]} "
         f"{rows[pair[1], below]:.2f}"
     )
     text = {
@@ -123,5 +125,5 @@ def _reason(
         "unknown": f"{apart}; data or training would help",
         "both": f"{hard}; and {apart}; training would help in part",
     }[kind]
-    named = (models[pair[0]], models[pair[1]]), (classes[above], classes[below])
+    named = (models[pair[0]], models[pair[1]]), (names[above], names[below])
     return Reason(kind, text, *named)

@@ -96,7 +96,7 @@ def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     return interval
 
 
-def epistemic_uncertainty(Q: Any, distance: Any = "tv") -> Any:
+def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = False) -> Any:
     """Return half the diameter of the set, ``max_{p, q in Q} d(p, q) / 2``.
 
     Parameters
@@ -106,12 +106,16 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     distance : str or distance, default="tv"
         The geometry on distributions; see `total_uncertainty`. A cost that is not
         symmetric or breaks the triangle inequality is refused.
+    return_error : bool, default=False
+        Also return how far below the maximum each value may lie, ``(...)``: 0 for hulls.
 
     Returns
     -------
-    array of shape (...)
+    array of shape (...), or (array, array)
         For hulls half the largest distance between two members, in O(M^2 K); with total variation
         in O(M 2^K) where that is less, and in less than M^2 pairs for many members close together.
+        For probability intervals over more than 40 classes it may be known only between bounds:
+        then the lower one with its error, and a refusal if the error was not asked for.
 
     References
     ----------
@@ -124,7 +128,11 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     0.1
     """
     Q = as_credal_set(Q)
-    return Q.origin.wrap(as_distance(distance, Q.n_classes).epistemic(Q.plain()))
+    geometry = as_distance(distance, Q.n_classes)
+    if not return_error:
+        return Q.origin.wrap(geometry.epistemic(Q.plain()))
+    lower, upper = Q.plain().diameter_bounds(geometry)
+    return Q.origin.wrap(lower / 2), Q.origin.wrap((upper - lower) / 2)
 
 
 def warn_of_error(error: Array, what: str) -> None:

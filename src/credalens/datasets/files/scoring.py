@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from credalens._arrays import Array
-from credalens.datasets.files.ensemble import Chunk
+from credalens._arrays import Array, num_threads
+from credalens.datasets.files.ensemble import Chunk, Ensemble
 from credalens.evaluation import majority_vote
 from credalens.evaluation.scores import ScoreColumns
 from credalens.sets import ConvexHull
+
+
+def scored_chunks(
+    ensemble: Ensemble,
+    scores: ScoreColumns,
+    rows: int | None = None,
+    start: int = 0,
+    skip: bool = False,
+) -> Iterator[tuple[Chunk, dict[str, Any]]]:
+    """Yield the chunks of an ensemble and their columns, in order.
+
+    Two chunks are worked on at once: kernels use all threads, but reading, votes and writing do
+    not, and would leave cores idle.
+    """
+    workers = min(2, num_threads())
+    pending: deque[tuple[Chunk, Future[dict[str, Any]]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for chunk in ensemble.chunks(rows, start, skip):
+            task = pool.submit(score_chunk, chunk, scores, ensemble.class_names)
+            pending.append((chunk, task))
+            if len(pending) > workers:
+                done, task = pending.popleft()
+                yield done, task.result()
+        for done, task in pending:
+            yield done, task.result()
 
 
 def score_chunk(

@@ -1,0 +1,258 @@
+"""``credalens evaluate``: how well the scores find the errors, and what may be kept."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from credalens.cli.conduct import conduct, note, progress
+from credalens.cli.inputs import Inputs, Manners, Measuring, command
+from credalens.cli.score import describe, show_table
+
+if TYPE_CHECKING:
+    from credalens.datasets.files import Ensemble
+    from credalens.evaluation.bootstrap import ScoreQuality
+    from credalens.evaluation.guarantee import Guarantee
+    from credalens.evaluation.scores import ScoreColumns
+
+EXAMPLES = """\
+Examples:
+
+credalens evaluate 'runs/*.npz' --measures tv,entropy -o evaluation
+
+credalens evaluate model_*.csv --labels truth.csv --target-accuracy 0.99 --confidence 0.95
+
+The guarantee: one fifth of the labelled rows, drawn at random, proposes thresholds; on the others
+each is tested by its exact binomial (Clopper-Pearson) bound, one after the other, each keeping more
+than the one before, up to the first that fails. Testing in a fixed sequence corrects for the search
+over thresholds (Angelopoulos, Bates, Candes, Jordan, Lei: Learn then Test, 2021). It holds for rows
+drawn like the labelled ones, and for several --score the confidence is shared among them.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(epilog=EXAMPLES)(command(evaluate))
+
+
+def evaluate(
+    inputs: Inputs,
+    measuring: Measuring,
+    manners: Manners,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for evaluation.csv and rejection_curves.png.",
+            show_default="only print",
+        ),
+    ] = None,
+    bins: Annotated[int, typer.Option(min=2, help="Points on the rejection curve.")] = 30,
+    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for the intervals.")] = 200,
+    target_accuracy: Annotated[
+        float | None,
+        typer.Option(help="Find how much can be kept with this accuracy, and the threshold."),
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence of the intervals and of the guarantee.")
+    ] = 0.95,
+    score: Annotated[
+        str | None,
+        typer.Option(help="Scores for --target-accuracy, a,b,c.", show_default="the first"),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of resamples and split.")] = 0,
+) -> None:
+    """Tell how well each score finds the errors; labels are needed.
+
+    For every score: AUC, the area under accuracy against share rejected (1 is perfect); MR, the
+    share of the curve's steps that do not lose accuracy; and the accuracy of the rest when the most
+    uncertain 0, 10, 20 and 50 % are rejected, all with bootstrap intervals.
+
+    With --target-accuracy: the largest share of predictions that can be kept so that the accuracy
+    of what is kept is at least the target with the given confidence, and the threshold to use on
+    new predictions.
+    """  # fmt: skip
+    with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
+        _check_shares(target_accuracy, confidence)
+        ensemble = inputs.open()
+        columns = measuring.scores(ensemble.n_classes)
+        chosen = _chosen(score, columns.names)
+        describe(ensemble, manners)
+        if not ensemble.has_labels:
+            raise ValueError("labels: no file has them; pass --labels FILE or --label-column NAME")
+        correct, scores = _collect(ensemble, columns, inputs, manners)
+        qualities = _qualities(correct, scores, columns, bins, bootstrap, confidence, seed)
+        _show(correct, qualities, bootstrap, confidence)
+        answers = {}
+        if target_accuracy is not None:
+            answers = _guarantees(correct, scores, chosen, target_accuracy, confidence, seed)
+            _show_guarantees(answers, target_accuracy, confidence)
+        if output is not None:
+            for path in _write(output, qualities, answers):
+                note(f"wrote {path}", manners.quiet)
+
+
+def _check_shares(target: float | None, confidence: float) -> None:
+    for name, value in (("--target-accuracy", target), ("--confidence", confidence)):
+        if value is not None and not 0 < value < 1:
+            raise ValueError(f"{name}: is {value:g}; pass a number between 0 and 1, e.g. 0.99")
+
+
+def _chosen(score: str | None, names: tuple[str, ...]) -> list[str]:
+    if score is None:
+        return [names[0]]
+    chosen = [name.strip() for name in score.split(",")]
+    for name in chosen:
+        if name not in names:
+            raise ValueError(f"--score: is {name!r}; choose of {', '.join(names)}")
+    return chosen
+
+
+def _collect(
+    ensemble: "Ensemble", columns: "ScoreColumns", inputs: Inputs, manners: Manners
+) -> tuple[Any, dict[str, Any]]:
+    """Return what was right, and the scores; these few columns are kept in memory."""
+    import numpy as np
+
+    from credalens.datasets.files.scoring import scored_chunks
+
+    pieces: list[dict[str, Any]] = []
+    dropped = 0
+    with progress("scoring", manners.quiet) as show:
+        for chunk, found in scored_chunks(ensemble, columns, inputs.chunk_rows, 0, inputs.skip):
+            pieces.append({name: found[name] for name in ("correct", *columns.names)})
+            dropped += len(chunk.dropped)
+            show(chunk.stop, ensemble.expected_rows)
+    whole = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+    correct = whole.pop("correct")
+    if dropped:
+        note(f"credalens: left out {dropped} bad rows; `credalens score` writes them down")
+    if not len(correct):
+        raise ValueError("rows: none is left; mend the files")
+    return correct, whole
+
+
+def _qualities(
+    correct: Any,
+    scores: dict[str, Any],
+    columns: "ScoreColumns",
+    bins: int,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+) -> dict[str, "ScoreQuality"]:
+    from credalens.evaluation.bootstrap import score_quality
+    from credalens.measures import Interval
+
+    ranked = dict(scores)
+    ends = [f"{columns.family}_aleatoric_{end}" for end in ("lower", "upper")]
+    if all(name in scores for name in ends):
+        ranked[f"{columns.family}_aleatoric (interval)"] = Interval(*(scores[n] for n in ends))
+    return {
+        name: score_quality(
+            correct, score, n_bins=bins, n_bootstrap=bootstrap, confidence=confidence,
+            random_state=seed,
+        )
+        for name, score in ranked.items()
+    }  # fmt: skip
+
+
+def _show(
+    correct: Any, qualities: dict[str, "ScoreQuality"], bootstrap: int, confidence: float
+) -> None:
+    from credalens.evaluation.bootstrap import REJECTED
+
+    def told(numbers: Any) -> str:
+        value, low, high = (float(x) for x in numbers)
+        ends = "" if math.isnan(low) else f" {100 * low:.1f}-{100 * high:.1f}"
+        return f"{100 * value:.2f}{ends}"
+
+    columns: dict[str, list[Any]] = {"score": list(qualities)}
+    columns["AUC %"] = [told(q.auc) for q in qualities.values()]
+    columns["MR"] = [f"{float(q.monotonicity_ratio[0]):.2f}" for q in qualities.values()]
+    for i, share in enumerate(REJECTED[1:], start=1):
+        columns[f"{share:.0%} off"] = [told(q.accuracy_at[i]) for q in qualities.values()]
+    everything = next(iter(qualities.values())).accuracy_at[0]
+    typer.echo(f"Accuracy on all {len(correct)} rows in %: {told(everything)}")
+    show_table("Accuracy of the rest in %, with the most uncertain share off", columns)
+    if bootstrap:
+        typer.echo(f"Ranges: {confidence:.0%} bootstrap intervals, {bootstrap} resamples.")
+
+
+def _guarantees(
+    correct: Any,
+    scores: dict[str, Any],
+    chosen: list[str],
+    target: float,
+    confidence: float,
+    seed: int,
+) -> dict[str, "Guarantee"]:
+    from credalens.evaluation.guarantee import guaranteed_threshold
+
+    shared = 1 - (1 - confidence) / len(chosen)
+    return {
+        name: guaranteed_threshold(correct, scores[name], target, shared, seed) for name in chosen
+    }
+
+
+def _show_guarantees(answers: dict[str, "Guarantee"], target: float, confidence: float) -> None:
+    from credalens.evaluation.guarantee import least_rows
+
+    for name, found in answers.items():
+        if found.threshold is None:
+            typer.echo(
+                f"{name}: no threshold reaches accuracy {target:g} with confidence {confidence:g} "
+                f"on {found.n_tested} test rows; it takes at least "
+                f"{least_rows(target, found.confidence)} right ones among those kept."
+            )
+            continue
+        typer.echo(
+            f"{name}: keep {found.kept:.1%} of the predictions, those with {name} <= "
+            f"{found.threshold!r}; their accuracy is at least {target:g} with confidence "
+            f"{confidence:g} (observed {found.observed:.4f}, bound {found.bound:.4f}, "
+            f"{found.n_tested} test rows)."
+        )
+
+
+def _write(
+    folder: Path, qualities: dict[str, "ScoreQuality"], answers: dict[str, "Guarantee"]
+) -> list[Path]:
+    """Write the numbers and the picture, each whole or not at all."""
+    from dataclasses import asdict
+
+    from credalens._files import replacing
+    from credalens.datasets.files.output import as_batch, write_csv
+    from credalens.plots import rejection_curves
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {"evaluation.csv": _rows(qualities)}
+    if answers:
+        rows = [{"score": name, **asdict(answer)} for name, answer in answers.items()]
+        tables["guarantee.csv"] = [
+            {k: math.nan if v is None else v for k, v in row.items()} for row in rows
+        ]
+    for name, rows in tables.items():
+        batch = as_batch({key: [row[key] for row in rows] for key in rows[0]})
+        with replacing(folder / name) as path, path.open("wb") as stream:
+            write_csv([batch], stream)
+    with replacing(folder / "rejection_curves.png") as path:
+        drawn = rejection_curves({name: quality.curve for name, quality in qualities.items()})
+        drawn.figure.savefig(path, dpi=150)
+    return [*(folder / name for name in tables), folder / "rejection_curves.png"]
+
+
+def _rows(qualities: dict[str, "ScoreQuality"]) -> list[dict[str, Any]]:
+    from credalens.evaluation.bootstrap import REJECTED
+
+    rows = []
+    for name, quality in qualities.items():
+        row: dict[str, Any] = {"score": name}
+        numbers = {"auc": quality.auc, "mr": quality.monotonicity_ratio}
+        for share, told in zip(REJECTED, quality.accuracy_at, strict=True):
+            numbers[f"accuracy_at_{share:.0%}".rstrip("%")] = told
+        for key, (value, low, high) in numbers.items():
+            row.update({key: float(value), f"{key}_low": float(low), f"{key}_high": float(high)})
+        rows.append(row)
+    return rows
