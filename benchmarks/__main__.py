@@ -18,6 +18,8 @@ from credalens._arrays import num_threads
 SUITES = {
     "total_variation": "Total variation",
     "entropy_hartley": "Entropy and Hartley families",
+    "distances": "Other distances",
+    "sets": "Other credal sets",
 }
 RESULTS = Path(__file__).parent / "results"
 

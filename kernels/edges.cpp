@@ -1,6 +1,6 @@
 #include "edges.hpp"
 
-#include <memory>
+#include <algorithm>
 #include <vector>
 
 #include "pairs.hpp"
@@ -97,6 +97,14 @@ CREDALENS_CLONES void send_rows(const double* P, std::size_t rows, int K, const 
     send_all(P, rows, K, edges, shape, moved, sums, across);
 }
 
+// Scratch memory of one thread.
+template <class T>
+struct Workspace {
+    Workspace(std::size_t rows, int K, int width) : moved(K), sums(K + 1), across(rows * width) {}
+    std::vector<T> moved;
+    std::vector<double> sums, across;
+};
+
 }  // namespace
 
 template <class T>
@@ -106,16 +114,16 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
     const Shape shape(edges, K);
     // What a range sends across the edges stays in the second-level cache for the pairs.
     const std::size_t grain = 1 + (std::size_t{1} << 15) / size;
-    parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
-        const std::size_t rows = (end - begin) * M;
-        std::vector<T> moved(K);
-        std::vector<double> sums(K + 1);
-        std::unique_ptr<double[]> across(new double[rows * shape.width]);  // all of it is written
-        send_rows(P + begin * size, rows, K, edges, shape, moved.data(), sums.data(),
-                  across.get());
-        closed_forms(across.get(), end - begin, M, shape.width, static_cast<double*>(nullptr),
-                     static_cast<double*>(nullptr), diameter + begin, PairMethod::automatic, 1);
-    });
+    const std::size_t most = std::min(n, grain) * M;
+    parallel_for(
+        n, grain, threads, [&] { return Workspace<T>(most, K, shape.width); },
+        [&](Workspace<T>& ws, std::size_t begin, std::size_t end) {
+            double* across = ws.across.data();
+            send_rows(P + begin * size, (end - begin) * M, K, edges, shape, ws.moved.data(),
+                      ws.sums.data(), across);
+            closed_forms(across, end - begin, M, shape.width, static_cast<double*>(nullptr),
+                         static_cast<double*>(nullptr), diameter + begin, PairMethod::automatic, 1);
+        });
 }
 
 template void edge_diameter(const float*, std::size_t, int, int, const EdgeList&, double*, int);

@@ -13,10 +13,12 @@
 
 namespace credalens {
 
-// Calls body(begin, end) on disjoint ranges that cover [0, n). A range holds at most `grain`
-// instances, which should be worth some tens of microseconds: one range per hand-out.
-template <class Body>
-void parallel_for(std::size_t n, std::size_t grain, int threads, const Body& body) {
+// Calls body(workspace, begin, end) on disjoint ranges that cover [0, n), each thread with a
+// workspace of its own from make(). A range holds at most `grain` instances, which should be worth
+// some tens of microseconds: one range per hand-out.
+template <class Make, class Body>
+void parallel_for(std::size_t n, std::size_t grain, int threads, const Make& make,
+                  const Body& body) {
     grain = std::max<std::size_t>(grain, 1);
     const std::size_t ranges = (n + grain - 1) / grain;
     const std::size_t workers = std::min<std::size_t>(std::max(threads, 1), ranges);
@@ -25,10 +27,11 @@ void parallel_for(std::size_t n, std::size_t grain, int threads, const Body& bod
     std::atomic<bool> failed{false};
     auto work = [&] {
         try {
+            auto workspace = make();
             for (;;) {
                 const std::size_t range = next.fetch_add(1, std::memory_order_relaxed);
                 if (range >= ranges || failed.load(std::memory_order_relaxed)) return;
-                body(range * grain, std::min(n, (range + 1) * grain));
+                body(workspace, range * grain, std::min(n, (range + 1) * grain));
             }
         } catch (...) {
             if (!failed.exchange(true)) failure = std::current_exception();
@@ -39,6 +42,14 @@ void parallel_for(std::size_t n, std::size_t grain, int threads, const Body& bod
     work();
     for (auto& thread : pool) thread.join();
     if (failure) std::rethrow_exception(failure);
+}
+
+// The same for a body(begin, end) that needs no workspace.
+template <class Body>
+void parallel_for(std::size_t n, std::size_t grain, int threads, const Body& body) {
+    parallel_for(
+        n, grain, threads, [] { return 0; },
+        [&](int, std::size_t begin, std::size_t end) { body(begin, end); });
 }
 
 }  // namespace credalens

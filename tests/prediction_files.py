@@ -1,0 +1,125 @@
+"""Small prediction files in every format, and the commands that read them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import typer
+from typer.testing import CliRunner
+
+from credalens.cli import doctor, evaluate, pick, score
+
+NAMES = ("cat", "dog", "bird")
+runner = CliRunner(env={"COLUMNS": "100", "FORCE_COLOR": None})
+
+
+def make_app():
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.callback()(lambda: None)
+    for module in (score, evaluate, pick, doctor):
+        module.register(app)
+    return app
+
+
+app = make_app()
+
+
+def call(*arguments, code=0, **options):
+    """Run a command in this process; stderr of a failure must be one line."""
+    done = runner.invoke(app, [str(a) for a in arguments], **options)
+    assert done.exit_code == code, (done.output, done.exception)
+    if code:
+        assert done.stdout == ""
+        assert "Traceback" not in done.stderr
+        assert done.stderr.startswith("credalens: ")
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done
+
+
+PROGRAM = "import sys; sys.path.insert(0, {tests!r}); from prediction_files import app; app()"
+
+
+def command(*arguments):
+    """Return a command line for a process of its own."""
+    program = PROGRAM.format(tests=str(Path(__file__).parent))
+    return [sys.executable, "-c", program, *(str(a) for a in arguments)]
+
+
+def process(*arguments, **options):
+    return subprocess.run(command(*arguments), capture_output=True, timeout=120, **options)
+
+
+def predictions(n=50, M=3, K=3, dtype=np.float64, seed=0):
+    """Members (n, M, K) and labels that the vote often, but not always, gets right."""
+    rng = np.random.default_rng(seed)
+    center = rng.dirichlet(np.full(K, 0.4), n)
+    members = np.stack([rng.dirichlet(20 * p + 0.05) for p in center for _ in range(M)])
+    members = members.reshape(n, M, K).astype(dtype)
+    members /= members.sum(axis=-1, keepdims=True)
+    labels = np.array([rng.choice(K, p=p) for p in center])
+    return members, labels
+
+
+def write_npy(path, values, labels=None):
+    np.save(path, values)
+
+
+def write_npz(path, values, labels=None):
+    np.savez(path, probs=values, **({} if labels is None else {"labels": labels}))
+
+
+def write_npz_compressed(path, values, labels=None):
+    np.savez_compressed(path, probs=values, **({} if labels is None else {"labels": labels}))
+
+
+def _table(values, labels=None, names=NAMES):
+    columns = {name: values[:, k] for k, name in enumerate(names)}
+    if labels is not None:
+        columns["label"] = np.array(names)[labels]
+    return pa.table(columns)
+
+
+def write_csv(path, values, labels=None):
+    pyarrow.csv.write_csv(_table(values, labels), path)
+
+
+def write_tsv(path, values, labels=None):
+    pyarrow.csv.write_csv(_table(values, labels), path, pyarrow.csv.WriteOptions(delimiter="\t"))
+
+
+def write_bare_csv(path, values, labels=None):
+    path.write_text("".join(",".join(map(repr, row)) + "\n" for row in values.tolist()))
+
+
+def write_parquet(path, values, labels=None):
+    pyarrow.parquet.write_table(_table(values, labels), path)
+
+
+def write_nested_parquet(path, values, labels=None):
+    columns = {"probs": values.tolist()}
+    if labels is not None:
+        columns["label"] = labels
+    schema = None
+    if values.dtype == np.float32:
+        inner = pa.list_(pa.float32())
+        kind = inner if values.ndim == 2 else pa.list_(inner)
+        columns["probs"] = pa.array(columns["probs"], kind)
+    pyarrow.parquet.write_table(pa.table(columns, schema=schema), path, row_group_size=17)
+
+
+#: Ending and how to write it, for one model ``(n, K)``.
+FORMATS = {
+    "npy": (".npy", write_npy),
+    "fortran npy": (".npy", lambda path, values, labels=None: np.save(path, np.asfortranarray(values))),
+    "npz": (".npz", write_npz),
+    "compressed npz": (".npz", write_npz_compressed),
+    "csv": (".csv", write_csv),
+    "bare csv": (".csv", write_bare_csv),
+    "tsv": (".tsv", write_tsv),
+    "parquet": (".parquet", write_parquet),
+    "nested parquet": (".parquet", write_nested_parquet),
+}  # fmt: skip

@@ -1,0 +1,370 @@
+"""Reading prediction files: the same numbers from every format, and clean refusals."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from credalens.datasets.files import PredictionFileError, Reading, open_ensemble
+from credalens.datasets.files.labels import UNKNOWN, label_indices
+from credalens.datasets.files.source import Block, regrouped
+from prediction_files import (
+    FORMATS,
+    NAMES,
+    predictions,
+    write_csv,
+    write_nested_parquet,
+    write_npz,
+    write_parquet,
+)
+
+
+def write_models(folder, kind, members, labels=None):
+    ending, write = FORMATS[kind]
+    paths = []
+    for m in range(members.shape[1]):
+        path = folder / f"model_{m}{ending}"
+        write(path, members[:, m], labels)
+        paths.append(str(path))
+    return paths
+
+
+def whole(ensemble, **options):
+    chunks = list(ensemble.chunks(**options))
+    members = np.concatenate([chunk.members for chunk in chunks])
+    labels = [chunk.labels for chunk in chunks if chunk.labels is not None]
+    return members, np.concatenate(labels) if labels else None
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("rows", [7, 50, 1000])
+def test_every_format_gives_the_same_bits(kind, rows, tmp_path):
+    members, labels = predictions()
+    paths = write_models(tmp_path, kind, members, labels)
+    ensemble = open_ensemble(paths)
+    found, truth = whole(ensemble, rows=rows)
+    assert found.dtype == members.dtype
+    assert np.array_equal(found, members)
+    assert ensemble.names == ("model_0", "model_1", "model_2")
+    if kind in ("npz", "compressed npz", "csv", "tsv", "parquet", "nested parquet"):
+        assert np.array_equal(truth, labels)
+    if kind in ("csv", "tsv", "parquet"):
+        assert ensemble.class_names == NAMES
+
+
+@pytest.mark.parametrize("kind", ["npy", "fortran npy", "npz", "parquet", "nested parquet"])
+def test_single_precision_stays(kind, tmp_path):
+    members, _ = predictions(dtype=np.float32)
+    found, _ = whole(open_ensemble(write_models(tmp_path, kind, members)), rows=9)
+    assert found.dtype == np.float32
+    assert np.array_equal(found, members)
+
+
+@pytest.mark.parametrize("kind", ["npy", "fortran npy", "npz", "compressed npz", "nested parquet"])
+def test_one_file_with_all_members(kind, tmp_path):
+    members, labels = predictions(M=4)
+    ending, write = FORMATS[kind]
+    path = tmp_path / f"all{ending}"
+    write(path, members, labels)
+    ensemble = open_ensemble([str(path)])
+    assert ensemble.names == ("all[0]", "all[1]", "all[2]", "all[3]")
+    assert np.array_equal(whole(ensemble, rows=8)[0], members)
+
+
+@pytest.mark.parametrize("start", [0, 1, 7, 23, 49])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_reading_from_a_row_on(kind, start, tmp_path):
+    members, _ = predictions()
+    ensemble = open_ensemble(write_models(tmp_path, kind, members))
+    first = next(ensemble.chunks(rows=5, start=start))
+    assert first.start == start
+    assert np.array_equal(first.members, members[start : start + 5])
+    assert np.array_equal(whole(ensemble, rows=6, start=start)[0], members[start:])
+
+
+def test_big_endian_half_and_integer_arrays(tmp_path):
+    members, _ = predictions()
+    np.save(tmp_path / "a.npy", members.astype(">f8"))
+    np.save(tmp_path / "b.npy", np.eye(3, dtype=np.int8)[members.argmax(axis=2)])
+    assert np.array_equal(whole(open_ensemble([str(tmp_path / "a.npy")]))[0], members)
+    hard = whole(open_ensemble([str(tmp_path / "b.npy")]))[0]
+    assert np.array_equal(hard.argmax(axis=2), members.argmax(axis=2))
+    half = np.array([[0.3333, 0.3333, 0.3333]], np.float16)  # sums to 1 as well as half floats do
+    np.save(tmp_path / "c.npy", half)
+    assert whole(open_ensemble([str(tmp_path / "c.npy")]))[0].dtype == np.float16
+
+
+def test_logits_from_the_file_or_by_request(tmp_path):
+    logits = np.array([[0.0, np.log(3.0)], [1000.0, 0.0]])
+    np.savez(tmp_path / "a.npz", logits=logits)
+    np.save(tmp_path / "b.npy", logits)
+    expected = [[[0.25, 0.75]], [[1.0, 0.0]]]
+    assert np.allclose(whole(open_ensemble([str(tmp_path / "a.npz")]))[0], expected)
+    assert np.allclose(whole(open_ensemble([str(tmp_path / "b.npy")], logits=True))[0], expected)
+    cooled = whole(open_ensemble([str(tmp_path / "b.npy")], logits=True, temperature=0.5))[0]
+    assert np.allclose(cooled[0], [[0.1, 0.9]])
+
+
+def test_normalize(tmp_path):
+    np.save(tmp_path / "a.npy", [[1.0, 3.0]])
+    with pytest.raises(PredictionFileError, match=r"a.npy: row 0 .* sums to 4; pass --normalize"):
+        whole(open_ensemble([str(tmp_path / "a.npy")]))
+    found = whole(open_ensemble([str(tmp_path / "a.npy")], normalize=True))[0]
+    assert np.array_equal(found, [[[0.25, 0.75]]])
+
+
+class TestColumns:
+    TEXT = "image,fold,p,q,truth\na.png,1,0.25,0.75,q\nb.png,2,1,0,0\n"
+
+    def read(self, tmp_path, text=TEXT, **how):
+        path = tmp_path / "table.csv"
+        path.write_text(text)
+        (chunk,) = open_ensemble([str(path)], how=Reading(**how)).chunks()
+        return chunk
+
+    @pytest.mark.parametrize(
+        ("columns", "label", "identifier"),
+        [(("p", "q"), "truth", "image"), (("2", "3"), "4", "0")],
+    )
+    def test_by_name_or_position(self, columns, label, identifier, tmp_path):
+        chunk = self.read(tmp_path, columns=columns, label=label, id=identifier)
+        assert np.array_equal(chunk.members[:, 0], [[0.25, 0.75], [1, 0]])
+        assert chunk.labels.tolist() == [1, 0]
+        assert chunk.ids.tolist() == ["a.png", "b.png"]
+
+    def test_default_names(self, tmp_path):
+        chunk = self.read(tmp_path, "id,a,b,label\n007,0.5,0.5,b\n")
+        assert chunk.ids.tolist() == ["007"]  # not the number 7
+        assert chunk.labels.tolist() == [1]
+
+    def test_unknown_column(self, tmp_path):
+        with pytest.raises(PredictionFileError, match=r"no column 'r' \(--columns\); its columns"):
+            self.read(tmp_path, columns=("p", "r"))
+
+    @pytest.mark.parametrize(
+        ("text", "rows"),
+        [("0.5,0.5\n1,0\n", 2), ("a,b\n1,0\n", 1), ("0,1,2\n1,0,0\n", 1), ("0,1\n1,0\n", 2)],
+        ids=["numbers", "names", "class indices", "a row of two"],
+    )
+    def test_header_or_not(self, text, rows, tmp_path):
+        assert len(self.read(tmp_path, text).members) == rows
+
+    def test_header_said(self, tmp_path):
+        assert len(self.read(tmp_path, "0,1\n1,0\n", header=True).members) == 1
+
+    def test_byte_order_mark_blank_lines_and_no_last_newline(self, tmp_path):
+        chunk = self.read(tmp_path, "\ufeffid,b\n\n1,1\n\n2,1")
+        assert chunk.ids.tolist() == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "expected"),
+    [
+        ([0, 2, 3, -1], None, [0, 2, UNKNOWN, UNKNOWN]),
+        (["cat", "2", "cow"], NAMES, [0, 2, UNKNOWN]),
+        ([1.0, 2.0, 0.5], None, [1, 2, UNKNOWN]),
+        ([1, 2, 3, 0], ("1", "2", "3"), [0, 1, 2, UNKNOWN]),
+        ([b"dog"], NAMES, [1]),
+    ],
+    ids=["indices", "names", "floats", "names that are numbers", "bytes"],
+)
+def test_labels_as_names_or_indices(labels, names, expected):
+    assert label_indices(np.array(labels), names, 3).tolist() == expected
+
+
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".csv", ".txt", ".parquet", "headed .csv"])
+def test_a_file_of_labels(ending, tmp_path):
+    members, labels = predictions()
+    np.save(tmp_path / "a.npy", members)
+    path = tmp_path / f"labels{ending.split()[-1]}"
+    if ending == ".npy":
+        np.save(path, labels)
+    elif ending == ".npz":
+        np.savez(path, labels=labels)
+    elif ending == ".parquet":
+        pyarrow.parquet.write_table(pa.table({"label": labels}), path)
+    else:
+        head = "label\n" if ending == "headed .csv" else ""
+        path.write_text(head + "\n".join(map(str, labels)) + "\n")
+    found = whole(open_ensemble([str(tmp_path)], labels=str(path)), rows=8)[1]
+    assert np.array_equal(found, labels)
+
+
+def test_folders_and_patterns(tmp_path):
+    members, _ = predictions(M=2)
+    write_models(tmp_path, "npy", members)
+    (tmp_path / "notes.txt").write_text("no predictions")
+    for names in ([str(tmp_path)], [str(tmp_path / "model_*.npy")]):
+        assert open_ensemble(names).names == ("model_0", "model_1")
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy"])
+def test_pipes(kind, tmp_path):
+    members, _ = predictions(M=1)
+    (path,) = write_models(tmp_path, kind, members)
+    stream = io.BytesIO(open(path, "rb").read())
+    ensemble = open_ensemble(["-"], how=Reading(format=kind), stdin=stream)
+    assert np.array_equal(whole(ensemble, rows=9)[0], members)
+
+
+def test_blocks_are_cut_and_joined():
+    values = np.arange(24.0).reshape(12, 1, 2)
+    parts = [Block(values[a:b], faults={0: f"bad {a}"}) for a, b in ((0, 5), (5, 6), (6, 12))]
+    found = list(regrouped(parts, 4))
+    assert [len(block) for block in found] == [4, 4, 4]
+    assert np.array_equal(np.concatenate([block.values for block in found]), values)
+    assert [block.faults for block in found] == [{0: "bad 0"}, {1: "bad 5", 2: "bad 6"}, {}]
+
+
+class TestRefusals:
+    @pytest.fixture
+    def models(self, tmp_path):
+        members, labels = predictions(M=2)
+        for m in range(2):
+            write_npz(tmp_path / f"{m}.npz", members[:, m], labels)
+        return tmp_path, members, labels
+
+    def refused(self, names, message, **options):
+        with pytest.raises(PredictionFileError, match=message):
+            list(open_ensemble([str(name) for name in names], **options).chunks(rows=8))
+
+    def test_files(self, models):
+        folder, members, _ = models
+        self.refused([folder / "no.npy"], r"no.npy: is not there; check the name")
+        self.refused([folder / "no*.npy"], "matches no file")
+        (folder / "a.npy").write_bytes(b"")
+        self.refused([folder / "a.npy"], "a.npy: is empty")
+        (folder / "a.xlsx").write_bytes(b"x")
+        self.refused([folder / "a.xlsx"], r"unknown ending '.xlsx'; known are .npy")
+        np.save(folder / "b.npy", members)
+        data = (folder / "b.npy").read_bytes()
+        (folder / "b.npy").write_bytes(data[:-100])
+        self.refused([folder / "b.npy"], "truncated: 47 of 50 rows are there; copy it again")
+        (folder / "c.npy").write_bytes(b"0.5,0.5\n")
+        self.refused([folder / "c.npy"], "c.npy: cannot be read .*ending")
+        (folder / "d.parquet").write_bytes(data)
+        self.refused([folder / "d.parquet"], "d.parquet: cannot be read")
+        data = (folder / "0.npz").read_bytes()
+        (folder / "0.npz").write_bytes(data[: len(data) // 2])
+        self.refused([folder / "0.npz"], "0.npz: cannot be read")
+        self.refused(["-"], "stdin: its format is None; say --format")
+        self.refused([folder / "1.npz"] * 2, "1.npz: is given twice")
+
+    def test_pickles_are_not_opened(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.array([{"run": "code"}]), allow_pickle=True)
+        self.refused([tmp_path / "a.npy"], "pickled Python objects")
+        np.savez(tmp_path / "b.npz", probs=np.array([None]), allow_pickle=True)
+        self.refused([tmp_path / "b.npz"], "pickled Python objects")
+
+    def test_shapes(self, tmp_path):
+        for shape in ((3,), (2, 3, 4, 5), (3, 0), (0, 3)):
+            np.save(tmp_path / "a.npy", np.ones(shape))
+            self.refused([tmp_path / "a.npy"], "has shape|has no rows")
+        np.savez(tmp_path / "a.npz", scores=np.ones((3, 2)))
+        self.refused([tmp_path / "a.npz"], "a.npz: holds scores; save probs or logits")
+        np.save(tmp_path / "a.npy", np.array([["a", "b"]]))
+        self.refused([tmp_path / "a.npy"], "dtype <U1; save floats")
+
+    def test_models_that_disagree(self, models):
+        folder, members, labels = models
+        write_npz(folder / "2.npz", members[:40, 0])
+        self.refused([folder], "2.npz: has 40 rows, .*0.npz 50")
+        np.savez(folder / "2.npz", probs=members[:, 0, :2] / members[:, 0, :2].sum(-1)[:, None])
+        self.refused([folder], "2.npz: has 2 classes, .*0.npz 3")
+        other = labels.copy()
+        other[33] = (other[33] + 1) % 3
+        write_npz(folder / "2.npz", members[:, 0], other)
+        self.refused([folder], r"2.npz: row 33 \(zero-based\): label: . here, . in .*0.npz")
+        for name, ids in (("0", range(50)), ("1", [*range(20), 99, *range(21, 50)])):
+            np.savez(folder / f"{name}.npz", probs=members[:, 0], ids=np.array(ids))
+        self.refused([folder / "0.npz", folder / "1.npz"], r"1.npz: row 20 .*ids: 99 here, 20 in")
+
+    def test_text_files_of_different_lengths(self, tmp_path):
+        members, _ = predictions(M=2)
+        write_csv(tmp_path / "a.csv", members[:, 0])
+        write_csv(tmp_path / "b.csv", members[:30, 1])
+        self.refused([tmp_path], "b.csv: ends after 30 rows, .*a.csv goes on")
+
+    def test_class_order(self, tmp_path):
+        members, _ = predictions(M=1)
+        write_parquet(tmp_path / "a.parquet", members[:, 0])
+        text = "dog,cat,bird\n" + "".join("1,0,0\n" for _ in range(50))
+        (tmp_path / "b.csv").write_text(text)
+        self.refused([tmp_path], "b.csv: has the classes dog, cat, bird, .* cat, dog, bird; put")
+
+    @pytest.mark.parametrize(
+        ("labels", "message"),
+        [
+            (np.zeros(49, int), "has only 49 labels"),
+            (np.zeros(51, int), "has 51 labels; pass 50"),
+            (np.full(50, 3), "row 0 .* has the label '3'; labels are 0 to 2"),
+            (np.full(50, np.nan), "row 0 .* has no label"),
+            (np.zeros((50, 1)), r"labels of shape \(50, 1\)"),
+        ],
+    )
+    def test_labels(self, labels, message, tmp_path):
+        np.save(tmp_path / "a.npy", predictions()[0])
+        np.save(tmp_path / "labels.npy", labels)
+        self.refused([tmp_path], "labels.npy: .*" + message, labels=str(tmp_path / "labels.npy"))
+
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            (np.nan, "class 2 of member 1 is NaN"),
+            (np.inf, "class 2 of member 1 is infinite"),
+            (-0.5, "class 2 of member 1 is negative; pass --logits"),
+            (7.0, "member 1 sums to .*--normalize"),
+        ],
+    )
+    def test_bad_rows(self, value, message, tmp_path):
+        members, _ = predictions()
+        members[43, 1, 2] = value
+        np.save(tmp_path / "a.npy", members)
+        self.refused([tmp_path], rf"a.npy: row 43 \(zero-based\): {message}")
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            ("0.5", "has 1 fields instead of 2"),
+            ("0.5,abc", "column 'q' is 'abc', not a number"),
+            ("0.5,", "class q is NaN"),
+            ("1_0,0", "column 'p' is '1_0', not a number"),
+        ],
+    )
+    def test_bad_lines(self, line, message, tmp_path):
+        good = "0.5,0.5\n"
+        (tmp_path / "a.csv").write_text("p,q\n" + good * 21 + line + "\n" + good)
+        self.refused([tmp_path], rf"a.csv: row 21 \(zero-based\): {message}")
+
+    def test_ragged_lists(self, tmp_path):
+        table = pa.table({"probs": [[[0.5, 0.5]], [[0.5, 0.5], [1.0, 0.0]]]})
+        pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+        self.refused([tmp_path], "a.parquet: probs has lists of lengths")
+        pyarrow.parquet.write_table(pa.table({"a": ["x"]}), tmp_path / "a.parquet")
+        self.refused([tmp_path], "column 'a' is string; name the class columns by --columns")
+
+
+def test_bad_rows_are_dropped_and_told(tmp_path):
+    members, labels = predictions()
+    members[[3, 20], 0, 1] = np.nan
+    labels[30] = 9
+    write_nested_parquet(tmp_path / "a.parquet", members, labels)
+    chunks = list(open_ensemble([str(tmp_path)]).chunks(rows=8, skip=True))
+    kept = np.delete(np.arange(50), [3, 20, 30])
+    assert np.array_equal(np.concatenate([chunk.rows for chunk in chunks]), kept)
+    assert np.array_equal(np.concatenate([chunk.members for chunk in chunks]), members[kept])
+    dropped = [drop for chunk in chunks for drop in chunk.dropped]
+    assert [(drop.row, drop.reason[:30]) for drop in dropped] == [
+        (3, "class 1 of member 0 is NaN; me"),
+        (20, "class 1 of member 0 is NaN; me"),
+        (30, "has the label '9'"),
+    ]
+
+
+def test_zarr_without_the_package_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "zarr", None)
+    (tmp_path / "a.zarr").mkdir()
+    with pytest.raises(PredictionFileError, match=r"needs the zarr package; pip install"):
+        open_ensemble([str(tmp_path / "a.zarr")])
