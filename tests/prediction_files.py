@@ -68,6 +68,10 @@ def write_npy(path, values, labels=None):
     np.save(path, values)
 
 
+def write_fortran_npy(path, values, labels=None):
+    np.save(path, np.asfortranarray(values))
+
+
 def write_npz(path, values, labels=None):
     np.savez(path, probs=values, **({} if labels is None else {"labels": labels}))
 
@@ -103,18 +107,17 @@ def write_nested_parquet(path, values, labels=None):
     columns = {"probs": values.tolist()}
     if labels is not None:
         columns["label"] = labels
-    schema = None
     if values.dtype == np.float32:
         inner = pa.list_(pa.float32())
         kind = inner if values.ndim == 2 else pa.list_(inner)
         columns["probs"] = pa.array(columns["probs"], kind)
-    pyarrow.parquet.write_table(pa.table(columns, schema=schema), path, row_group_size=17)
+    pyarrow.parquet.write_table(pa.table(columns), path, row_group_size=17)
 
 
 #: Ending and how to write it, for one model ``(n, K)``.
 FORMATS = {
     "npy": (".npy", write_npy),
-    "fortran npy": (".npy", lambda path, values, labels=None: np.save(path, np.asfortranarray(values))),
+    "fortran npy": (".npy", write_fortran_npy),
     "npz": (".npz", write_npz),
     "compressed npz": (".npz", write_npz_compressed),
     "csv": (".csv", write_csv),

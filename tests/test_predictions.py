@@ -1,6 +1,8 @@
 """Reading prediction files: the same numbers from every format, and clean refusals."""
 
 import io
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -204,7 +206,7 @@ def test_folders_and_patterns(tmp_path):
 def test_pipes(kind, tmp_path):
     members, _ = predictions(M=1)
     (path,) = write_models(tmp_path, kind, members)
-    stream = io.BytesIO(open(path, "rb").read())
+    stream = io.BytesIO(Path(path).read_bytes())
     ensemble = open_ensemble(["-"], how=Reading(format=kind), stdin=stream)
     assert np.array_equal(whole(ensemble, rows=9)[0], members)
 
@@ -364,7 +366,7 @@ def test_bad_rows_are_dropped_and_told(tmp_path):
 
 
 def test_zarr_without_the_package_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "zarr", None)
+    monkeypatch.setitem(sys.modules, "zarr", None)
     (tmp_path / "a.zarr").mkdir()
     with pytest.raises(PredictionFileError, match=r"needs the zarr package; pip install"):
         open_ensemble([str(tmp_path / "a.zarr")])

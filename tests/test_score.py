@@ -1,0 +1,370 @@
+"""`credalens score`: what is written, how it fails, and how it goes on."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import credalens as cl
+from credalens.datasets.files.output import Parts
+from credalens.datasets.files.source import PredictionFileError
+from credalens.measures.imprecision import maximum_mean_imprecision
+from prediction_files import (
+    FORMATS,
+    NAMES,
+    call,
+    command,
+    predictions,
+    process,
+    write_csv,
+    write_npz,
+)
+
+COLUMNS = [
+    "prediction", "tv_total", "tv_aleatoric_lower", "tv_aleatoric_upper", "tv_epistemic",
+    "entropy_total", "entropy_aleatoric", "entropy_epistemic",
+    "hartley_total", "hartley_aleatoric", "hartley_epistemic", "mmi", "label", "correct",
+]  # fmt: skip
+
+
+def read(path):
+    if path.suffix == ".npz":
+        return dict(np.load(path))
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    kind = pyarrow.csv.read_csv if path.suffix == ".csv" else pyarrow.parquet.read_table
+    return {name: column.to_numpy() for name, column in zip(*_columns(kind(path)), strict=True)}
+
+
+def _columns(table):
+    return table.column_names, table.columns
+
+
+def leftovers(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+
+
+@pytest.fixture
+def models(tmp_path):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    members, labels = predictions()
+    for m in range(3):
+        write_npz(folder / f"{m}.npz", members[:, m], labels)
+    return folder, members, labels
+
+
+def expected(members):
+    u = cl.quantify(members, ["tv", "entropy", "hartley"])
+    tv = u["tv"]
+    values = [tv.total, *tv.aleatoric, tv.epistemic]
+    for family in ("entropy", "hartley"):
+        values += [u[family].total, u[family].aleatoric, u[family].epistemic]
+    values.append(maximum_mean_imprecision(members))
+    return dict(zip(COLUMNS[1:12], values, strict=True))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz", ".jsonl"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_columns_bit_for_bit(ending, dtype, tmp_path):
+    members, labels = predictions(dtype=dtype)
+    write_npz(tmp_path / "all.npz", members, labels)
+    out = tmp_path / f"scores{ending}"
+    call("score", tmp_path / "all.npz", "-o", out, "--measures", "tv,entropy,hartley,mmi",
+         "--chunk-rows", 7)  # fmt: skip
+    found = read(out)
+    assert list(found) == COLUMNS
+    vote = cl.majority_vote(members)
+    assert np.array_equal(found["prediction"], vote)
+    assert np.array_equal(found["label"], labels)
+    assert np.array_equal(found["correct"].astype(bool), vote == labels)
+    for name, values in expected(members).items():
+        # Text has no precision of its own: read in that of the input, the bits are the same.
+        assert np.array_equal(found[name].astype(dtype), values), name
+        assert values.dtype == dtype
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_of_input_gives_the_same_scores(kind, tmp_path):
+    members, labels = predictions()
+    ending, write = FORMATS[kind]
+    (tmp_path / "models").mkdir()
+    for m in range(3):
+        write(tmp_path / "models" / f"{m}{ending}", members[:, m], labels)
+    out = tmp_path / "scores.npz"
+    call("score", tmp_path / "models", "-o", out, "--chunk-rows", 11)
+    found = read(out)
+    for name, values in expected(members).items():
+        if name.startswith("tv"):
+            assert np.array_equal(found[name], values)
+
+
+def test_names_of_classes_and_ids(tmp_path):
+    text = "id,cat,dog,bird,label\n" + "x1,0.5,0.25,0.25,cat\n" + "x2,0,0.25,0.75,1\n"
+    (tmp_path / "a.csv").write_text(text)
+    out = tmp_path / "scores.csv"
+    done = call("score", tmp_path / "a.csv", "-o", out)
+    assert "one model only" in done.stderr
+    found = read(out)
+    assert found["id"].tolist() == ["x1", "x2"]
+    assert found["prediction"].tolist() == ["cat", "bird"]
+    assert found["label"].tolist() == ["cat", "dog"]
+    assert found["correct"].tolist() == [True, False]
+    call("score", tmp_path / "a.csv", "-o", out, "--class-names", "K,H,V", "-q")
+    assert read(out)["prediction"].tolist() == ["K", "V"]
+
+
+def test_distances_and_summaries(models, tmp_path):
+    folder, members, _ = models
+    out = tmp_path / "scores.npz"
+    cost = np.array([[0, 1, 5], [1, 0, 4], [5, 4, 0.0]])
+    np.savetxt(tmp_path / "cost.csv", cost, delimiter=",")
+    np.save(tmp_path / "kernel.npy", np.eye(3))
+    for option, name, distance in (
+        ("ordinal", "ordinal", "ordinal"),
+        ("kolmogorov", "kolmogorov", "kolmogorov"),
+        (tmp_path / "cost.csv", "wasserstein", cl.distances.Wasserstein(cost)),
+        (tmp_path / "kernel.npy", "mmd", cl.distances.MMD(np.eye(3))),
+        (f"kernel:{tmp_path / 'kernel.npy'}", "mmd", cl.distances.MMD(np.eye(3))),
+    ):
+        call("score", folder, "-o", out, "--distance", option, "--summary", "midpoint")
+        found = read(out)
+        assert list(found)[1:4] == [f"{name}_{part}" for part in
+                                    ("total", "aleatoric_midpoint", "epistemic")]  # fmt: skip
+        assert np.array_equal(found[f"{name}_total"], cl.total_uncertainty(members, distance))
+        u = cl.aleatoric_uncertainty(members, distance, return_error=True)[0]
+        assert np.allclose(found[f"{name}_aleatoric_midpoint"], u.midpoint, atol=1e-6)
+    assert call("score", folder, "--distance", "far", code=2).stderr.startswith(
+        "credalens: --distance: is 'far'; choose tv"
+    )
+    np.save(tmp_path / "kernel.npy", np.eye(4))
+    assert "4" in call("score", folder, "--distance", tmp_path / "kernel.npy", code=2).stderr
+
+
+class TestPipes:
+    def test_out(self, models):
+        folder, members, _ = models
+        done = call("score", folder, "--chunk-rows", 9)
+        lines = done.stdout.splitlines()
+        assert lines[0] == ",".join([*COLUMNS[:5], *COLUMNS[-2:]])
+        total = [float(line.split(",")[1]) for line in lines[1:]]
+        assert np.array_equal(total, cl.total_uncertainty(members))
+        rows = call("score", folder, "--to", "jsonl").stdout.splitlines()
+        assert json.loads(rows[7])["tv_total"] == total[7]
+
+    def test_in(self, tmp_path):
+        members, _ = predictions(M=1)
+        write_csv(tmp_path / "a.csv", members[:, 0])
+        text = (tmp_path / "a.csv").read_bytes()
+        done = call("score", "-", "--format", "csv", "-q", input=text)
+        assert done.stdout == call("score", tmp_path / "a.csv", "-q").stdout
+        assert len(done.stdout.splitlines()) == 51
+
+    def test_a_reader_that_stops(self, tmp_path):
+        np.save(tmp_path / "a.npy", predictions(n=3000, M=2)[0])
+        running = subprocess.Popen(
+            command("score", tmp_path / "a.npy", "--chunk-rows", 100),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        running.stderr.close()
+        assert running.wait() == 0
+
+
+class TestFaults:
+    def test_nothing_is_left_behind(self, models, tmp_path):
+        folder, members, labels = models
+        members[43, 1, 2] = np.nan
+        write_npz(folder / "1.npz", members[:, 1], labels)
+        out = tmp_path / "scores.parquet"
+        out.write_text("what was there before")
+        done = call("score", folder, "-o", out, "--chunk-rows", 10, code=2)
+        assert "1.npz: row 43 (zero-based): class 2 is NaN; mend the row" in done.stderr
+        assert out.read_text() == "what was there before"
+        assert leftovers(tmp_path) == []
+
+    def test_debug_shows_the_traceback(self, tmp_path):
+        done = process("score", tmp_path / "no.npy", "--debug")
+        assert done.returncode == 1
+        assert b"Traceback" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["-o", "scores.xlsx"], "unknown ending '.xlsx'; known are .csv"),
+            (["-o", "no/scores.csv"], "no: is not a folder"),
+            (["--measures", "tv,nonsense"], "'nonsense'; choose one of"),
+            (["--summary", "mean"], "summary: is 'mean'"),
+            (["--temperature", "0", "--logits"], "--temperature: is 0; pass a positive number"),
+            (["--on-error", "ignore"], "choose stop or skip"),
+            (["--resume"], "--resume: needs a file"),
+            (["--to", "xml"], "--to: is 'xml'"),
+            (["--class-names", "a,b"], "--class-names: are 2 different names; pass 3"),
+            (["--labels", "none.txt"], "none.txt: is not there"),
+        ],
+    )
+    def test_options(self, arguments, message, models, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert message in call("score", models[0], *arguments, code=2).stderr
+        assert leftovers(tmp_path) == []
+
+    def test_skip(self, models, tmp_path):
+        folder, members, labels = models
+        members[[4, 43], 1, 2] = np.nan, -1
+        members[44, 2] *= 2
+        for m in range(3):
+            write_npz(folder / f"{m}.npz", members[:, m], labels)
+        out = tmp_path / "scores.csv"
+        done = call("score", folder, "-o", out, "--on-error", "skip", "--chunk-rows", 10)
+        assert "left out 3 bad rows; see " in done.stderr
+        kept = np.delete(members, [4, 43, 44], axis=0)
+        assert np.array_equal(read(out)["tv_total"], cl.total_uncertainty(kept))
+        side = read(tmp_path / "scores.skipped.csv")
+        assert side["row"].tolist() == [4, 43, 44]
+        assert [os.path.basename(name) for name in side["file"]] == ["1.npz", "1.npz", "2.npz"]
+        assert [text.split(";")[0] for text in side["reason"]] == [
+            "class 2 is NaN", "class 2 is negative", "sums to 2"
+        ]  # fmt: skip
+
+    def test_every_row_bad(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.full((9, 2, 3), np.nan))
+        call("score", tmp_path / "a.npy", "-o", tmp_path / "s.csv", "--on-error", "skip",
+             "--chunk-rows", 4)  # fmt: skip
+        assert (tmp_path / "s.csv").read_text() == ",".join(COLUMNS[:5]) + "\n"
+
+
+class TestGoingOn:
+    @pytest.fixture
+    def large(self, tmp_path):
+        members, labels = predictions(n=400, M=2)
+        np.savez(tmp_path / "a.npz", probs=np.tile(members, (50, 1, 1)), labels=np.tile(labels, 50))
+        return tmp_path
+
+    ARGUMENTS = ("--measures", "tv,entropy,mmi", "--chunk-rows", 50)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+    def test_killed(self, how, large):
+        out = large / "scores.csv"
+        parts = large / ".scores.csv.parts"
+        running = subprocess.Popen(
+            command("score", large / "a.npz", "-o", out, *self.ARGUMENTS), stderr=subprocess.PIPE
+        )
+        while len(list(parts.glob("*.arrow"))) < 5:
+            assert running.poll() is None
+            time.sleep(0.005)
+        running.send_signal(how)
+        running.wait()
+        running.stderr.close()
+        assert running.returncode == (130 if how == signal.SIGINT else -how)
+        assert sorted(path.name for path in large.iterdir()) == [".scores.csv.parts", "a.npz"]
+        finished = len(list(parts.glob("*.arrow")))
+        assert 5 <= finished < 400
+        before = {path.name: path.stat().st_mtime_ns for path in parts.glob("*.arrow")}
+        (parts / "000000000099999-000000000100000.unfinished").write_bytes(b"half")
+        done = call("score", large / "a.npz", "-o", out, *self.ARGUMENTS, "--resume")
+        assert f"going on after {50 * len(before)} finished rows" in done.stderr
+        again = large / "again.csv"
+        call("score", large / "a.npz", "-o", again, *self.ARGUMENTS)
+        assert out.read_bytes() == again.read_bytes()
+        assert leftovers(large) == []
+
+    def parts(self, folder, task, resume):
+        return Parts(folder / "s.csv", task, resume)
+
+    def test_finished_chunks_are_not_computed_again(self, tmp_path):
+        batch = pa.record_batch({"x": [1.5, 2.5]})
+        first = self.parts(tmp_path, {"a": 1}, False)
+        first.add(0, 2, batch, ())
+        first.add(4, 6, batch, ())  # of no use without 2 to 4
+        assert self.parts(tmp_path, {"a": 1}, True).finished == 2
+        with pytest.raises(PredictionFileError, match="other files or options"):
+            self.parts(tmp_path, {"a": 2}, True)
+        assert self.parts(tmp_path, {"a": 2}, False).finished == 0
+
+    def test_other_input(self, large):
+        out = large / "s.csv"
+        self.parts(large, {"files": []}, False)
+        assert "begun with other files" in call("score", large / "a.npz", "-o", out, "--resume",
+                                                code=2).stderr  # fmt: skip
+        call("score", large / "a.npz", "-o", out, "--chunk-rows", 5000)  # begins anew
+        assert leftovers(large) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_file_larger_than_the_memory_allowed(order, tmp_path):
+    n = 4_000_000  # 640 MB, with 480 MB of address space besides the libraries
+    path = tmp_path / "a.npy"
+    held = np.lib.format.open_memmap(
+        path, mode="w+", dtype=np.float32, shape=(n, 4, 10), fortran_order=order == "F"
+    )
+    held[..., 0] = 1
+    held.flush()
+    del held
+    base = int(
+        subprocess.run(
+            command("doctor")[:2]
+            + ["import pyarrow.parquet, pyarrow.csv, scipy.special, credalens.datasets.files.output,"
+               " rich; print(open('/proc/self/statm').read().split()[0])"],
+            capture_output=True, check=True,
+        ).stdout
+    ) * resource.getpagesize()  # fmt: skip
+    limit = base + (480 << 20)
+
+    def bounded():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    done = process("score", path, "-o", tmp_path / "s.parquet", "--threads", 1, preexec_fn=bounded)
+    assert done.returncode == 0, done.stderr
+    assert pyarrow.parquet.ParquetFile(tmp_path / "s.parquet").metadata.num_rows == n
+
+
+def test_the_most_uncertain_first_on_a_terminal(models, monkeypatch):
+    folder, members, _ = models
+    monkeypatch.setattr("credalens.cli.score.sys.stdout.isatty", lambda: True, raising=False)
+    total = cl.total_uncertainty(members)
+    from credalens.cli.inputs import Inputs, Manners, Measuring
+    from credalens.cli.score import _Task
+
+    inputs = Inputs([str(folder)], chunk_rows=8)
+    ensemble = inputs.open()
+    shown = {}
+    monkeypatch.setattr(
+        "credalens.cli.score.show_table", lambda title, columns: shown.update(columns)
+    )
+    _Task(ensemble, Measuring().scores(3), inputs, Manners(quiet=True)).to_terminal(5)
+    assert shown["row"] == cl.rejection_order(total)[:5].tolist()
+    assert list(shown)[:3] == ["row", "prediction", "tv_total"]
+
+
+def test_doctor():
+    text = call("doctor").stdout
+    for word in ("credalens ", "numpy", "instruction set", "threads", "[dask]", "[torch]"):
+        assert word in text
+
+
+@pytest.mark.parametrize("name", ["score", "evaluate", "pick", "doctor"])
+def test_help_has_examples(name):
+    assert f"credalens {name}" in call(name, "--help").stdout
+
+
+def test_quiet_and_verbose(models, tmp_path):
+    folder, _, _ = models
+    assert call("score", folder, "-o", tmp_path / "s.csv", "-q").stderr == ""
+    told = call("score", folder, "-o", tmp_path / "s.csv", "-v").stderr
+    assert "3 files, 3 models: 0, 1, 2" in told
+    assert "50 rows, 3 classes (without names), labels: yes" in told
+    assert NAMES[0] not in told
