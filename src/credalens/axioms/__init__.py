@@ -39,6 +39,14 @@ __all__ = [
 LAWS = {law.name: law for law in (*DESIDERATA, *PROPERTIES)}
 
 
+#: Names of functions that stand for a measure of the table.
+ALIASES = {
+    "total_uncertainty": "total",
+    "epistemic_uncertainty": "epistemic",
+    "maximum_mean_imprecision": "mmi",
+}
+
+
 def check(
     measure: str | Callable[[CredalSet], Any],
     axioms: str | Iterable[str] = "A1-A5",
@@ -58,7 +66,8 @@ def check(
     Parameters
     ----------
     measure : str or callable
-        A name in `MEASURES`, or a function from a batch of n credal sets to n numbers.
+        A name in `MEASURES` (or its function's, as ``"total_uncertainty"``), or a function from a
+        batch of n credal sets to n numbers.
     axioms : str or iterable of str, default="A1-A5"
         ``"A1-A5"``, ``"A1,A3"``, ``"all"``, or names: ``A1`` boundedness, ``A2`` continuity,
         ``A3`` monotonicity, ``A4`` probability consistency, ``A5`` extreme points, of which ``A5a``
@@ -216,7 +225,10 @@ def _subject(
         measure = measure.name
     if isinstance(measure, str):
         subject = of_builtin(
-            _validation.one_of(measure, "measure", MEASURES), n_classes, tolerance, sets
+            _validation.one_of(ALIASES.get(measure, measure), "measure", MEASURES),
+            n_classes,
+            tolerance,
+            sets,
         )
         subject.bound = subject.bound if bound is None else bound
     elif callable(measure):
