@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -120,8 +121,10 @@ def test_names_of_classes_and_ids(tmp_path):
     assert found["prediction"].tolist() == ["cat", "bird"]
     assert found["label"].tolist() == ["cat", "dog"]
     assert found["correct"].tolist() == [True, False]
+    (tmp_path / "a.csv").write_text(text.replace("cat\n", "0\n"))
     call("score", tmp_path / "a.csv", "-o", out, "--class-names", "K,H,V", "-q")
     assert read(out)["prediction"].tolist() == ["K", "V"]
+    assert read(out)["label"].tolist() == ["K", "H"]
 
 
 def test_distances_and_summaries(models, tmp_path):
@@ -314,14 +317,12 @@ def test_a_file_larger_than_the_memory_allowed(order, tmp_path):
     held[..., 0] = 1
     held.flush()
     del held
-    base = int(
-        subprocess.run(
-            command("doctor")[:2]
-            + ["import pyarrow.parquet, pyarrow.csv, scipy.special, credalens.datasets.files.output,"
-               " rich; print(open('/proc/self/statm').read().split()[0])"],
-            capture_output=True, check=True,
-        ).stdout
-    ) * resource.getpagesize()  # fmt: skip
+    program = (
+        "import pyarrow.parquet, pyarrow.csv, scipy.special, rich, credalens.datasets.files.output;"
+        "print(open('/proc/self/statm').read().split()[0])"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    base = int(told.stdout) * resource.getpagesize()
     limit = base + (480 << 20)
 
     def bounded():

@@ -38,8 +38,9 @@ def as_batch(columns: Mapping[str, Any]) -> Any:
 def _texts(array: Array) -> Any:
     if array.dtype.kind == "S":
         array = array.astype(np.str_)
-    texts = [None if value is None else str(value) for value in array.tolist()]
-    return pa.array(texts, pa.string())
+    if array.dtype.kind == "O":
+        array = np.array([None if value is None else str(value) for value in array], dtype=object)
+    return pa.array(array, pa.string())
 
 
 def write_csv(batches: Iterable[Any], stream: IO[bytes], header: bool = True) -> None:

@@ -13,6 +13,10 @@ import numpy as np
 from credalens._arrays import Array
 
 
+#: Characters of a file's contents or of a library's message that an error repeats at most.
+LONGEST = 300
+
+
 class PredictionFileError(ValueError):
     """A file that cannot be used; one line says which, where, and what to do."""
 
@@ -20,7 +24,13 @@ class PredictionFileError(ValueError):
 def refuse_file(path: str, problem: str, fix: str, row: int | None = None) -> NoReturn:
     """Raise the one kind of error that a bad file gets; rows are zero-based."""
     at = "" if row is None else f" row {row} (zero-based):"
-    raise PredictionFileError(f"{path}:{at} {problem}; {fix}")
+    raise PredictionFileError(f"{path}:{at} {_shown(problem)}; {_shown(fix)}")
+
+
+def _shown(text: str) -> str:
+    """Return text that may quote a damaged file as one line that is fit for a terminal."""
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
 
 
 @contextmanager
@@ -39,7 +49,7 @@ def reading(path: str) -> Iterator[None]:
         raise PredictionFileError(f"{path}: {problem}; check the name") from error
     except Exception as error:
         lines = str(error).strip().splitlines()
-        what = f"{type(error).__name__}: {lines[0] if lines else 'no details'}"
+        what = _shown(f"{type(error).__name__}: {lines[0] if lines else 'no details'}")
         raise PredictionFileError(
             f"{path}: cannot be read ({what}); check its ending and write it again"
         ) from error

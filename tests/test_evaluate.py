@@ -1,0 +1,250 @@
+"""`credalens evaluate`: numbers with intervals, and thresholds that keep their promise."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import credalens as cl
+from credalens.evaluation.bootstrap import REJECTED, score_quality
+from credalens.evaluation.guarantee import (
+    TUNING_SHARE,
+    clopper_pearson_lower,
+    guaranteed_threshold,
+    least_rows,
+)
+from credalens.evaluation.scores import ScoreColumns
+from prediction_files import call, predictions, write_npz
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def models(tmp_path):
+    members, labels = predictions(n=2000)
+    (tmp_path / "models").mkdir()
+    for m in range(3):
+        write_npz(tmp_path / "models" / f"{m}.npz", members[:, m], labels)
+    return tmp_path / "models", members, labels
+
+
+class TestQuality:
+    def test_values_are_those_of_the_curve(self):
+        members, labels = predictions(n=997)
+        score = cl.total_uncertainty(members)
+        right = cl.majority_vote(members) == labels
+        found = score_quality(right, score, n_bins=13, n_bootstrap=20)
+        curve = cl.rejection_curve(labels, cl.majority_vote(members), score, n_bins=13)
+        assert found.auc[0] == pytest.approx(curve.auc, abs=1e-15)
+        assert found.monotonicity_ratio[0] == curve.monotonicity_ratio
+        order = cl.rejection_order(score)
+        for share, told in zip(REJECTED, found.accuracy_at, strict=True):
+            assert told[0] == right[order][math.floor(share * 997) :].mean()
+        assert (found.accuracy_at[:, 1] <= found.accuracy_at[:, 0]).all()
+        assert (found.accuracy_at[:, 0] <= found.accuracy_at[:, 2]).all()
+
+    def test_a_resample_is_what_sorting_it_again_would_give(self):
+        rng = np.random.default_rng(5)
+        right, score = rng.random(40) > 0.3, rng.integers(6, size=40).astype(float)
+        found = score_quality(right, score, n_bins=4, n_bootstrap=1, random_state=3)
+        draw = np.random.default_rng(3)  # a whole number is its own seed
+        rows = np.sort(draw.integers(40, size=40))
+        again = cl.rejection_curve(np.ones(40, bool), right[rows], score[rows], n_bins=4)
+        assert found.auc[1] == found.auc[2] == pytest.approx(again.auc, abs=1e-15)
+
+    def test_intervals_cover(self):
+        rng = np.random.default_rng(0)
+        covered = 0
+        for seed in range(100):
+            right = rng.random(300) < 0.8
+            found = score_quality(right, rng.random(300), random_state=seed, n_bootstrap=100)
+            covered += found.accuracy_at[0, 1] <= 0.8 <= found.accuracy_at[0, 2]
+        assert 87 <= covered <= 100
+
+    def test_without_resamples(self):
+        found = score_quality([True, False], [0.1, 0.2], n_bins=2, n_bootstrap=0)
+        assert found.auc[0] == 0.75  # the mean of 1/2 and 1
+        assert np.isnan(found.auc[1:]).all()
+
+
+class TestGuarantee:
+    @pytest.mark.parametrize(("hits", "trials"), [(0, 5), (1, 1), (299, 299), (87, 90)])
+    def test_the_bound_is_exact(self, hits, trials):
+        bound = clopper_pearson_lower(hits, trials, 0.95)
+        # At the bound, as many hits or more have a chance of exactly 5 %.
+        assert hits == 0 or binom.sf(hits - 1, trials, bound) == pytest.approx(0.05)
+        assert hits or bound == 0
+
+    def test_rows_it_takes(self):
+        assert 0.99 ** least_rows(0.99, 0.95) <= 0.05 < 0.99 ** (least_rows(0.99, 0.95) - 1)
+
+    @staticmethod
+    def draw(rng, n):
+        """Scores on [0, 1]; P(right | s) = 1 - 0.4 s, so that keeping s <= t has 1 - 0.2 t."""
+        score = rng.random(n)
+        return rng.random(n) > 0.4 * score, score
+
+    @staticmethod
+    def draw_hopeless(rng, n):
+        """Right with chance 0.899 whatever the score, so that no threshold has accuracy 0.9."""
+        return rng.random(n) < 0.899, rng.random(n)
+
+    @pytest.mark.parametrize(("draw", "limit"), [("draw", 0.5), ("draw_hopeless", -1)])
+    def test_the_promise_is_kept_as_often_as_said(self, draw, limit):
+        # Accuracy 0.9 holds up to the limit; a threshold above it may come in 20 % of the draws.
+        rng = np.random.default_rng(1)
+        found = [
+            guaranteed_threshold(*getattr(self, draw)(rng, 1500), 0.9, 0.8, seed)
+            for seed in range(300)
+        ]
+        broken = [answer.threshold is not None and answer.threshold > limit for answer in found]
+        assert np.mean(broken) <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / 300)
+        if limit > 0:  # and it is of use: most of what could be kept is kept
+            assert np.median([answer.kept for answer in found]) > 0.35
+
+    def test_a_search_that_pays_nothing_breaks_it(self):
+        # Shows that the test above can fail.
+        rng = np.random.default_rng(1)
+        broken = 0
+        for _ in range(100):
+            right, score = self.draw_hopeless(rng, 1500)
+            hits = np.cumsum(right[np.argsort(score)])
+            broken += any(
+                clopper_pearson_lower(int(hits[m - 1]), m, 0.8) >= 0.9 for m in range(20, 1501, 20)
+            )
+        assert broken / 100 > 0.4
+
+    def test_more_rows_keep_more_and_less_confidence_too(self):
+        rng = np.random.default_rng(2)
+        right, score = self.draw(rng, 40000)
+        many = guaranteed_threshold(right, score, 0.9, 0.95)
+        few = guaranteed_threshold(right[:1000], score[:1000], 0.9, 0.95)
+        assert 0.4 < many.threshold < 0.5
+        assert few.kept < many.kept
+        assert many.bound >= 0.9
+        assert many.observed >= many.bound
+        assert many.kept == (score <= many.threshold).mean()
+        assert many.n_tested == 40000 - int(TUNING_SHARE * 40000)
+
+    def test_nothing_can_be_promised(self):
+        found = guaranteed_threshold(np.ones(100, bool), np.linspace(0, 1, 100), 0.99, 0.95)
+        assert found.threshold is None
+        assert found.kept == 0
+        assert guaranteed_threshold([], [], 0.9).threshold is None
+
+    def test_all_scores_equal(self):
+        found = guaranteed_threshold(np.ones(1000, bool), np.zeros(1000), 0.99, 0.95)
+        assert found.kept == 1
+        assert found.threshold >= 0
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_the_threshold_means_the_same_in_every_precision(self, dtype):
+        rng = np.random.default_rng(3)
+        right, score = self.draw(rng, 5000)
+        score = score.astype(dtype)
+        found = guaranteed_threshold(right, score, 0.9)
+        threshold = float(repr(found.threshold))
+        assert found.kept == (score.astype(np.float64) <= threshold).mean()
+        assert found.kept == (score <= dtype(threshold)).mean()
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (([True], [np.nan]), "score: is NaN at index 0"),
+            (([True], [0.1, 0.2]), "score: has 2 entries; pass 1"),
+            (([True], [0.1], 1.0), "target: is 1; pass a number between 0 and 1"),
+            (([True], [0.1], 0.9, 0.0), "confidence: is 0; pass"),
+        ],
+    )
+    def test_refusals(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            guaranteed_threshold(*arguments)
+
+
+class TestColumns:
+    def test_refusals(self):
+        with pytest.raises(ValueError, match="measures: is empty"):
+            ScoreColumns(())
+        with pytest.raises(ValueError, match="measures: is 'x'; choose one of"):
+            ScoreColumns(("x",))
+        with pytest.raises(ValueError, match="summary: is 'x'; choose one of"):
+            ScoreColumns(summary="x")
+
+    def test_names(self):
+        both = ScoreColumns(("hartley", "tv"), "ordinal", "upper")
+        assert both.names == (
+            "hartley_total", "hartley_aleatoric", "hartley_epistemic",
+            "ordinal_total", "ordinal_aleatoric_upper", "ordinal_epistemic",
+        )  # fmt: skip
+
+
+class TestCommand:
+    def test_table_files_and_picture(self, models, tmp_path):
+        folder, members, labels = models
+        out = tmp_path / "out"
+        done = call("evaluate", folder, "--measures", "tv,mmi", "-o", out, "--bootstrap", 20,
+                    "--target-accuracy", 0.8, "--chunk-rows", 300)  # fmt: skip
+        rows = {row["score"]: row for row in rows_of(out / "evaluation.csv")}
+        assert list(rows) == ["tv_total", "tv_aleatoric_lower", "tv_aleatoric_upper",
+                              "tv_epistemic", "mmi", "tv_aleatoric (interval)"]  # fmt: skip
+        vote = cl.majority_vote(members)
+        u = cl.quantify(members)
+        for name, score in (("tv_total", u.total), ("tv_aleatoric (interval)", u.aleatoric)):
+            curve = cl.rejection_curve(labels, vote, score)
+            assert float(rows[name]["auc"]) == pytest.approx(curve.auc, abs=1e-15)
+            assert name in done.stdout
+        accuracy = (vote == labels).mean()
+        assert float(rows["tv_total"]["accuracy_at_0"]) == accuracy
+        assert f"Accuracy on all 2000 rows in %: {100 * accuracy:.2f}" in done.stdout
+        assert (out / "rejection_curves.png").read_bytes()[:4] == b"\x89PNG"
+        (promise,) = rows_of(out / "guarantee.csv")
+        answer = guaranteed_threshold(vote == labels, u.total, 0.8, 0.95, 0)
+        assert float(promise["threshold"]) == answer.threshold
+        assert f"tv_total <= {answer.threshold!r}" in done.stdout
+
+    def test_several_scores_share_the_confidence(self, models, tmp_path):
+        folder, members, labels = models
+        call("evaluate", folder, "-o", tmp_path, "--bootstrap", 0, "--target-accuracy", 0.8,
+             "--score", "tv_total,tv_epistemic", "--confidence", 0.9)  # fmt: skip
+        found = rows_of(tmp_path / "guarantee.csv")
+        assert [float(row["confidence"]) for row in found] == [pytest.approx(0.95)] * 2
+        right = cl.majority_vote(members) == labels
+        answer = guaranteed_threshold(right, cl.epistemic_uncertainty(members), 0.8, 0.95, 0)
+        assert float(found[1]["kept"]) == pytest.approx(answer.kept)
+
+    def test_no_threshold(self, models):
+        done = call("evaluate", models[0], "--bootstrap", 0, "--target-accuracy", 0.9999)
+        assert "no threshold reaches accuracy 0.9999" in done.stdout
+        assert f"at least {least_rows(0.9999, 0.95)} right ones" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--target-accuracy", "99"], "--target-accuracy: is 99; pass a number between 0 and"),
+            (["--confidence", "1"], "--confidence: is 1"),
+            (["--score", "entropy_total"], "--score: is 'entropy_total'; choose of tv_total"),
+        ],
+    )
+    def test_options(self, arguments, message, models):
+        assert message in call("evaluate", models[0], *arguments, code=2).stderr
+
+    def test_labels_are_needed(self, tmp_path):
+        members, labels = predictions()
+        np.save(tmp_path / "a.npy", members)
+        done = call("evaluate", tmp_path / "a.npy", code=2)
+        assert "labels: no file has them; pass --labels FILE" in done.stderr
+        (tmp_path / "truth.txt").write_text("\n".join(map(str, labels)))
+        call("evaluate", tmp_path / "a.npy", "--labels", tmp_path / "truth.txt", "--bootstrap", 0)
+
+    def test_skip(self, models):
+        folder, members, labels = models
+        members[7, 0, 0] = np.nan
+        write_npz(folder / "0.npz", members[:, 0], labels)
+        done = call("evaluate", folder, "--on-error", "skip", "--bootstrap", 0)
+        assert "left out 1 bad rows" in done.stderr
+        assert "all 1999 rows" in done.stdout

@@ -1,0 +1,137 @@
+"""`credalens pick`: the right rows, in the right order, for the right reason."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import credalens as cl
+from credalens.evaluation.reasons import explain
+from prediction_files import NAMES, call, predictions, write_csv, write_npz
+
+
+def rows_of(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+class TestReasons:
+    def test_unknown(self):
+        # TU = 1 - max lower = 1 - 0.2 = 0.8; AU lower = 1 - 0.9 = 0.1: an eighth of it.
+        (reason,) = explain([[[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]]], classes=["cat", "dog"])
+        assert reason.kind == "unknown"
+        assert reason.models == ("model 0", "model 2")
+        assert reason.classes == ("cat", "dog")
+        assert reason.text == (
+            "the models disagree: model 0 gives cat 0.90, model 2 gives dog 0.80; "
+            "data or training would help"
+        )
+
+    def test_ambiguous(self):
+        # TU = 0.5, AU lower = 0.45: nine tenths.
+        (reason,) = explain([[[0.5, 0.5], [0.55, 0.45]]])
+        assert reason.kind == "ambiguous"
+        assert "still leaves 0.45 of 0.50; no training will help" in reason.text
+
+    def test_both(self):
+        # TU = 0.6, AU lower = 0.3: one half.
+        (reason,) = explain([[[0.4, 0.6], [0.7, 0.3]]], models=["a", "b"])
+        assert reason.kind == "both"
+        assert reason.text.endswith(
+            "the models disagree: a gives class 1 0.60, b gives class 0 0.70; "
+            "training would help in part"
+        )
+
+    def test_equal_members_and_certainty(self):
+        coin, sure = explain([[[0.5, 0.5]] * 2, [[1.0, 0.0]] * 2])
+        assert (coin.kind, coin.models) == ("ambiguous", None)
+        assert (sure.kind, sure.classes) == ("certain", None)
+
+    def test_one_member(self):
+        assert explain([[[0.7, 0.3]]])[0].kind == "ambiguous"
+
+    def test_the_pair_is_the_farthest(self):
+        members, _ = predictions(n=30, M=5, K=4)
+        names = [str(m) for m in range(5)]
+        for i, reason in enumerate(explain(members, models=names)):
+            a, b = (members[i, int(m)] for m in reason.models)
+            assert np.abs(a - b).sum() / 4 == pytest.approx(cl.epistemic_uncertainty(members[i]))
+            k, j = (int(c) for c in reason.classes)
+            assert a[k] - b[k] == (a - b).max()
+            assert b[j] - a[j] == (b - a).max()
+
+    def test_the_distance_counts(self):
+        # Members 0 and 1 are as far apart as 0 and 2 in total variation, but not on a line.
+        members = [[[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]]
+        assert explain(members, "tv")[0].models == ("model 0", "model 1")
+        assert explain(members, "ordinal")[0].models == ("model 0", "model 2")
+
+
+class TestCommand:
+    @pytest.fixture
+    def models(self, tmp_path):
+        members, labels = predictions(n=60)
+        (tmp_path / "models").mkdir()
+        for m, name in enumerate(("ada", "bob", "cyd")):
+            write_npz(tmp_path / "models" / f"{name}.npz", members[:, m], labels)
+        return tmp_path / "models", members
+
+    @pytest.mark.parametrize(
+        ("option", "value", "count"),
+        [("--reject", 0.1, 6), ("--reject", 0.29, 17), ("--budget", 7, 7), ("--budget", 99, 60)],
+    )
+    def test_most_uncertain_first(self, option, value, count, models):
+        folder, members = models
+        rows = rows_of(call("pick", folder, option, value, "--chunk-rows", 9).stdout)
+        score = cl.total_uncertainty(members)
+        order = cl.rejection_order(score)[:count]
+        assert [int(row["row"]) for row in rows] == order.tolist()
+        assert [int(row["rank"]) for row in rows] == list(range(1, count + 1))
+        assert np.array_equal([float(row["tv_total"]) for row in rows], score[order])
+        assert [int(row["prediction"]) for row in rows] == cl.majority_vote(members)[order].tolist()
+        reasons = explain(members[order], models=["ada", "bob", "cyd"])
+        assert [(row["kind"], row["reason"]) for row in rows] == [
+            (reason.kind, reason.text) for reason in reasons
+        ]
+
+    def test_a_share_just_below_a_whole_number(self, tmp_path):
+        np.save(tmp_path / "a.npy", predictions(n=100)[0])
+        assert 0.29 * 100 < 29
+        assert len(rows_of(call("pick", tmp_path, "--reject", 0.29).stdout)) == 29
+
+    def test_by_another_score(self, models):
+        folder, members = models
+        rows = rows_of(call("pick", folder, "--budget", 5, "--by", "tv_epistemic").stdout)
+        order = cl.rejection_order(cl.epistemic_uncertainty(members))[:5]
+        assert [int(row["row"]) for row in rows] == order.tolist()
+
+    def test_ids_and_names(self, tmp_path):
+        members, _ = predictions(n=9)
+        for m in range(3):
+            path = tmp_path / f"{m}.csv"
+            write_csv(path, members[:, m])
+            head, *rest = path.read_text().splitlines()
+            lines = [f"name,{head}", *(f"x{i},{line}" for i, line in enumerate(rest))]
+            path.write_text("\n".join(lines))
+        out = tmp_path / "picked.csv"
+        done = call("pick", tmp_path, "--id-column", "name", "--budget", 4, "-o", out)
+        assert f"wrote 4 of 9 rows to look at, by tv_total, to {out}: " in done.stderr
+        rows = rows_of(out.read_text())
+        order = cl.rejection_order(cl.total_uncertainty(members))[:4]
+        assert [row["id"] for row in rows] == [f"x{i}" for i in order]
+        assert {row["prediction"] for row in rows} <= set(NAMES)
+        assert {row["class_a"] for row in rows} <= set(NAMES)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ([], "--reject: say either --reject SHARE or --budget NUMBER"),
+            (["--reject", "0.1", "--budget", "5"], "say either"),
+            (["--reject", "10"], "--reject: is 10; pass a share between 0 and 1"),
+            (["--budget", "3", "--by", "x"], "--by: is 'x'; choose of tv_total"),
+            (["--budget", "3", "-o", "p.doc"], "unknown ending '.doc'"),
+        ],
+    )
+    def test_refusals(self, arguments, message, models, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert message in call("pick", models[0], *arguments, code=2).stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["models"]
