@@ -365,6 +365,18 @@ def test_bad_rows_are_dropped_and_told(tmp_path):
     ]
 
 
+def test_zarr(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    members, _ = predictions()
+    stored = zarr.create_array(
+        str(tmp_path / "a.zarr"), shape=members.shape, chunks=(16, 3, 3), dtype="f8"
+    )
+    stored[:] = members
+    ensemble = open_ensemble([str(tmp_path)])
+    assert np.array_equal(whole(ensemble, rows=7)[0], members)
+    assert np.array_equal(whole(ensemble, rows=7, start=9)[0], members[9:])
+
+
 def test_zarr_without_the_package_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zarr", None)
     (tmp_path / "a.zarr").mkdir()

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from credalens.experiments.demo import Demo
-    from credalens.experiments.demo_ordinal import OrdinalDemo
+from credalens.cli import axioms, demo, doctor, evaluate, pick, score
+from credalens.experiments.commands import predict, reproduce
 
 app = typer.Typer(
     name="credalens",
@@ -49,157 +44,7 @@ def _options(
     pass
 
 
-@app.command(
-    epilog="Example: credalens demo --out /tmp/demo --seed 1",
-)
-def demo(
-    out: Annotated[
-        Path, typer.Option(help="Folder for scores.csv and the pictures.", file_okay=False)
-    ] = Path("credalens-demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and the forests.")] = 0,
-    distance: Annotated[
-        str, typer.Option(help="tv, or ordinal for a dataset with ordered classes.")
-    ] = "tv",
-) -> None:
-    """Train ten forests on handwritten digits and show what they do not know.
-
-    Splits scikit-learn's digits 70/30, measures the test part, prints how well each measure finds
-    the errors, and writes scores.csv, rejection_curves.png and simplex.png. With --distance ordinal
-    the classes are five grades of diabetes, and ordinal.png shows where the order matters.
-    """
-    if distance == "ordinal":
-        from credalens.experiments import demo_ordinal
-
-        with _Progress() as track:
-            _print_ordinal(demo_ordinal.run(out, seed, track))
-        return
-    if distance != "tv":
-        raise typer.BadParameter(f"{distance!r} is not one of tv, ordinal", param_hint="--distance")
-    from credalens.experiments.demo import run
-
-    with _Progress() as track:
-        result = run(out, seed, track)
-    _print_demo(result)
-
-
-def _print_ordinal(result: OrdinalDemo) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from credalens.experiments.demo_ordinal import REJECTED
-
-    table = Table(title=f"Mean error in grades, {result.n_test} patients, most uncertain rejected")
-    table.add_column("uncertainty")
-    table.add_column("distance")
-    for share in REJECTED:
-        table.add_column(f"{share:.0%} rejected", justify="right")
-    for (component, distance), errors in sorted(result.errors.items()):
-        table.add_row(component, distance, *(f"{error:.3f}" for error in errors))
-    console = Console()
-    console.print(table)
-    console.print(f"Rank correlation of the two epistemic uncertainties: {result.correlation:.3f}")
-    for path in result.files:
-        console.print(f"wrote {path}", soft_wrap=True)
-
-
-@app.command(epilog="Example: credalens axioms --measure total --measure upper_entropy --classes 3")
-def axioms(
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(help="A built-in measure, as often as you like; all by default."),
-    ] = None,
-    classes: Annotated[int, typer.Option(min=2, help="Number of classes of the sets.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
-    every: Annotated[
-        bool,
-        typer.Option("--all", help="Also dominance, translation, imprecision, permutation."),
-    ] = False,
-) -> None:
-    """Look for credal sets on which a measure breaks the paper's axioms.
-
-    A seeded adversarial search, so "yes" means that no violation was found. With one --measure the
-    counterexamples are printed, ready to be pasted into Python.
-    """
-    from credalens import axioms as checks
-
-    with _refusals():
-        reports = checks.table(
-            measure or None,
-            n_classes=classes,
-            random_state=seed,
-            axioms="all" if every else "A1-A5",
-        )
-    if len(reports) == 1:
-        typer.echo(str(reports[0]))
-    else:
-        typer.echo(checks.render(reports))
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Turn a refused argument into one line on stderr and exit code 2."""
-    try:
-        yield
-    except ValueError as error:
-        typer.echo(f"credalens: {error}", err=True)
-        raise typer.Exit(2) from None
-
-
-def _print_demo(result: Demo) -> None:
-    import numpy as np
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"Rejecting the most uncertain of {result.n_test} digits first")
-    for name in ("uncertainty", "measure", "AUC", "MR", "time"):
-        table.add_column(name, justify="left" if name in ("uncertainty", "measure") else "right")
-    words = {"TU": "total", "AU": "aleatoric", "EU": "epistemic"}
-    for i, row in enumerate(result.rows):
-        first = i == 0 or result.rows[i - 1].component != row.component
-        if first and i:
-            table.add_section()
-        table.add_row(
-            words[row.component] if first else "",
-            row.family + (" (interval)" if (row.component, row.family) == ("AU", "tv") else ""),
-            f"{row.curve.auc:.4f}",
-            f"{row.curve.monotonicity_ratio:.2f}",
-            f"{1e3 * row.seconds:.2f} ms",
-        )
-    table.add_section()
-    auc = np.mean([curve.auc for curve in result.random])
-    ratio = np.mean([curve.monotonicity_ratio for curve in result.random])
-    table.add_row(
-        "", f"random order, mean of {len(result.random)}", f"{auc:.4f}", f"{ratio:.2f}", ""
-    )
-    table.add_row("", "oracle order, errors first", f"{result.oracle.auc:.4f}",
-                  f"{result.oracle.monotonicity_ratio:.2f}", "")  # fmt: skip
-    console = Console()
-    console.print(f"Accuracy of the vote: {result.accuracy:.4f}")
-    console.print(table)
-    console.print("AUC: area under accuracy against share rejected, 1 is perfect.")
-    console.print("MR: share of the curve's steps that do not lose accuracy.")
-    for path in result.files:
-        console.print(f"wrote {path}", soft_wrap=True)
-
-
-class _Progress:
-    """A progress bar on a terminal, nothing in a pipe."""
-
-    def __enter__(self) -> Callable[[Iterable[Any], str], Iterable[Any]]:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        console = Console(stderr=True)
-        self._bar = Progress(console=console, transient=True, disable=not sys.stderr.isatty())
-        self._bar.start()
-        return self._track
-
-    def _track(self, items: Iterable[Any], what: str) -> Iterator[Any]:
-        yield from self._bar.track(list(items), description=what)
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-
-if __name__ == "__main__":
-    main()
+for _command in (demo, score, evaluate, pick, axioms, doctor):
+    _command.register(app)
+app.add_typer(reproduce, name="reproduce")
+app.add_typer(predict, name="predict")

@@ -218,7 +218,7 @@ def show_table(title: str, columns: dict[str, list[Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", collapse_padding=True)
     for i, (name, values) in enumerate(columns.items()):
         text = bool(values) and isinstance(values[0], str)
         # Names are broken between words on a narrow terminal.

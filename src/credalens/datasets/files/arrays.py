@@ -28,8 +28,8 @@ class Stored:
     Not mapped into memory: a file may be larger than the address space a process is allowed.
     """
 
-    def __init__(self, path: str, stream: IO[bytes] | io.FileIO, size: int | None) -> None:
-        self._path, self._stream = path, stream
+    def __init__(self, path: str, stream: Any, size: int | None) -> None:
+        self._path, self._stream = path, stream  # a binary file, or one that only goes on
         version = npy.read_magic(stream)
         header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
         if version not in header:
@@ -73,7 +73,7 @@ class Stored:
         view: Any = array.reshape(-1).view(np.uint8)
         done = 0
         while done < array.nbytes:
-            read = self._stream.readinto(view[done:])  # type: ignore[attr-defined]
+            read = self._stream.readinto(view[done:])
             if not read:
                 refuse_file(self._path, "is truncated", "copy it again")
             done += read

@@ -12,7 +12,6 @@ import numpy as np
 
 from credalens._arrays import Array
 
-
 #: Characters of a file's contents or of a library's message that an error repeats at most.
 LONGEST = 300
 

@@ -1,0 +1,5 @@
+"""``python -m credalens``: the command line."""
+
+from credalens.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""``credalens axioms``: which axioms a measure keeps."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from credalens.cli.conduct import conduct
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(
+        epilog="Example: credalens axioms --measure total --measure upper_entropy --classes 3"
+    )(axioms)
+
+
+def axioms(
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(help="A built-in measure, as often as you like; all by default."),
+    ] = None,
+    classes: Annotated[int, typer.Option(min=2, help="Number of classes of the sets.")] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Also dominance, translation, imprecision, permutation."),
+    ] = False,
+) -> None:
+    """Look for credal sets on which a measure breaks the paper's axioms.
+
+    A seeded adversarial search, so "yes" means that no violation was found. With one --measure the
+    counterexamples are printed, ready to be pasted into Python.
+    """
+    from credalens import axioms as checks
+
+    with conduct():
+        reports = checks.table(
+            measure or None,
+            n_classes=classes,
+            random_state=seed,
+            axioms="all" if every else "A1-A5",
+        )
+    if len(reports) == 1:
+        typer.echo(str(reports[0]))
+    else:
+        typer.echo(checks.render(reports))
