@@ -140,7 +140,7 @@ class TestGuarantee:
     def test_all_scores_equal(self):
         found = guaranteed_threshold(np.ones(1000, bool), np.zeros(1000), 0.99, 0.95)
         assert found.kept == 1
-        assert found.threshold >= 0
+        assert found.threshold == math.inf
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_the_threshold_means_the_same_in_every_precision(self, dtype):
@@ -222,6 +222,10 @@ class TestCommand:
         assert "no threshold reaches accuracy 0.9999" in done.stdout
         assert f"at least {least_rows(0.9999, 0.95)} right ones" in done.stdout
 
+    def test_everything_may_be_kept(self, models):
+        done = call("evaluate", models[0], "--bootstrap", 0, "--target-accuracy", 0.3)
+        assert "tv_total: keep all predictions; their accuracy is at least 0.3" in done.stdout
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
@@ -241,10 +245,12 @@ class TestCommand:
         (tmp_path / "truth.txt").write_text("\n".join(map(str, labels)))
         call("evaluate", tmp_path / "a.npy", "--labels", tmp_path / "truth.txt", "--bootstrap", 0)
 
-    def test_skip(self, models):
+    def test_skip(self, models, tmp_path):
         folder, members, labels = models
         members[7, 0, 0] = np.nan
         write_npz(folder / "0.npz", members[:, 0], labels)
-        done = call("evaluate", folder, "--on-error", "skip", "--bootstrap", 0)
+        out = tmp_path / "out"
+        done = call("evaluate", folder, "--on-error", "skip", "--bootstrap", 0, "-o", out)
         assert "left out 1 bad rows" in done.stderr
+        assert [row["row"] for row in rows_of(out / "evaluation.skipped.csv")] == ["7"]
         assert "all 1999 rows" in done.stdout

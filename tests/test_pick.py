@@ -121,11 +121,24 @@ class TestCommand:
         assert {row["prediction"] for row in rows} <= set(NAMES)
         assert {row["class_a"] for row in rows} <= set(NAMES)
 
+    def test_bad_rows_are_left_out_and_rows_keep_their_numbers(self, models, tmp_path):
+        folder, members = models
+        members[3, 0, 0] = np.nan
+        write_npz(folder / "ada.npz", members[:, 0])
+        out = tmp_path / "picked.csv"
+        call("pick", folder, "--budget", 60, "-o", out, "--on-error", "skip", "--chunk-rows", 7)
+        kept = np.delete(np.arange(60), 3)
+        order = kept[cl.rejection_order(cl.total_uncertainty(members[kept]))]
+        assert [int(row["row"]) for row in rows_of(out.read_text())] == order.tolist()
+        (side,) = rows_of((tmp_path / "picked.skipped.csv").read_text())
+        assert (side["row"], side["reason"].split(";")[0]) == ("3", "class 0 is NaN")
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
             ([], "--reject: say either --reject SHARE or --budget NUMBER"),
             (["--reject", "0.1", "--budget", "5"], "say either"),
+            (["--reject", "0.01"], "--reject: 0.01 of 60 rows is none; pass more"),
             (["--reject", "10"], "--reject: is 10; pass a share between 0 and 1"),
             (["--budget", "3", "--by", "x"], "--by: is 'x'; choose of tv_total"),
             (["--budget", "3", "-o", "p.doc"], "unknown ending '.doc'"),

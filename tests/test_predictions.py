@@ -141,6 +141,35 @@ class TestColumns:
         assert chunk.ids.tolist() == ["007"]  # not the number 7
         assert chunk.labels.tolist() == [1]
 
+    def test_the_index_of_pandas_is_an_identifier(self, tmp_path):
+        chunk = self.read(tmp_path, ",a,b\n10,0.5,0.5\n11,1,0\n")
+        assert chunk.ids.tolist() == ["10", "11"]
+        table = pa.table({"a": [0.5], "b": [0.5], "__index_level_0__": [12]})
+        pyarrow.parquet.write_table(table, tmp_path / "table.parquet")
+        (chunk,) = open_ensemble([str(tmp_path / "table.parquet")]).chunks()
+        assert chunk.ids.tolist() == [12]
+
+    def test_categories_and_missing_values_of_pandas(self, tmp_path):
+        label = pa.array(["b", "a"]).dictionary_encode()
+        table = pa.table({"a": [0.5, 1.0], "b": [0.5, 0.0], "label": label})
+        pyarrow.parquet.write_table(table, tmp_path / "table.parquet")
+        (chunk,) = open_ensemble([str(tmp_path / "table.parquet")]).chunks()
+        assert chunk.labels.tolist() == [1, 0]
+        table = pa.table({"a": [0.5, 1.0], "b": [0.5, None], "label": [1, None]})
+        pyarrow.parquet.write_table(table, tmp_path / "table.parquet")
+        (chunk,) = open_ensemble([str(tmp_path / "table.parquet")]).chunks(skip=True)
+        assert chunk.labels.tolist() == [1]
+        assert chunk.dropped[0].reason.startswith("class b is NaN")
+
+    def test_what_is_not_text(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("credalens.datasets.files.tables.TEXT_BLOCK", 64)
+        with pytest.raises(PredictionFileError, match="has a line of more than 64 bytes"):
+            self.read(tmp_path, "0" * 1000)
+        with pytest.raises(PredictionFileError, match="has a line of more than 64 bytes"):
+            self.read(tmp_path, "a,b\n0.5,0.5\n" + "0" * 1000)
+        many = "a,b\n" + "0.25,0.75\n" * 100  # cut into many stretches
+        assert np.array_equal(self.read(tmp_path, many).members[:, 0], [[0.25, 0.75]] * 100)
+
     def test_unknown_column(self, tmp_path):
         with pytest.raises(PredictionFileError, match=r"no column 'r' \(--columns\); its columns"):
             self.read(tmp_path, columns=("p", "r"))
@@ -330,7 +359,7 @@ class TestRefusals:
         ("line", "message"),
         [
             ("0.5", "has 1 fields instead of 2"),
-            ("0.5,abc", "column 'q' is 'abc', not a number"),
+            ("0.5,abc", "column 'q' is 'abc', not a number; mend it, or name .* --id-column"),
             ("0.5,", "class q is NaN"),
             ("1_0,0", "column 'p' is '1_0', not a number"),
         ],

@@ -11,6 +11,9 @@ from typing import Any
 
 import typer
 
+#: Errors that say in their message what is wrong with the input, the options or the machine.
+EXPECTED = (ValueError, OSError, MemoryError, ArithmeticError, NotImplementedError, ImportError)
+
 
 @contextmanager
 def conduct(
@@ -33,7 +36,7 @@ def conduct(
         except BrokenPipeError:
             # Whoever read our output has seen enough. What is still buffered must not be flushed.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except (ValueError, OSError, MemoryError, ArithmeticError) as error:
+        except EXPECTED as error:
             if debug:
                 raise
             typer.echo(f"credalens: {_one_line(error)}", err=True)

@@ -8,7 +8,7 @@ import typer
 
 from credalens.cli.conduct import conduct, note, progress
 from credalens.cli.inputs import Inputs, Manners, Measuring, command
-from credalens.cli.score import describe, show_table
+from credalens.cli.score import describe, show_table, skipped_path, write_dropped
 
 if TYPE_CHECKING:
     from credalens.datasets.files import Ensemble
@@ -82,7 +82,10 @@ def evaluate(
         describe(ensemble, manners)
         if not ensemble.has_labels:
             raise ValueError("labels: no file has them; pass --labels FILE or --label-column NAME")
-        correct, scores = _collect(ensemble, columns, inputs, manners)
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+        side = skipped_path(None if output is None else output / "evaluation.csv")
+        correct, scores = _collect(ensemble, columns, inputs, manners, side)
         qualities = _qualities(correct, scores, columns, bins, bootstrap, confidence, seed)
         _show(correct, qualities, bootstrap, confidence)
         answers = {}
@@ -111,7 +114,7 @@ def _chosen(score: str | None, names: tuple[str, ...]) -> list[str]:
 
 
 def _collect(
-    ensemble: "Ensemble", columns: "ScoreColumns", inputs: Inputs, manners: Manners
+    ensemble: "Ensemble", columns: "ScoreColumns", inputs: Inputs, manners: Manners, side: Path
 ) -> tuple[Any, dict[str, Any]]:
     """Return what was right, and the scores; these few columns are kept in memory."""
     import numpy as np
@@ -119,16 +122,15 @@ def _collect(
     from credalens.datasets.files.scoring import scored_chunks
 
     pieces: list[dict[str, Any]] = []
-    dropped = 0
+    dropped: list[Any] = []
     with progress("scoring", manners.quiet) as show:
         for chunk, found in scored_chunks(ensemble, columns, inputs.chunk_rows, 0, inputs.skip):
             pieces.append({name: found[name] for name in ("correct", *columns.names)})
-            dropped += len(chunk.dropped)
+            dropped.extend(chunk.dropped)
             show(chunk.stop, ensemble.expected_rows)
     whole = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     correct = whole.pop("correct")
-    if dropped:
-        note(f"credalens: left out {dropped} bad rows; `credalens score` writes them down")
+    write_dropped(dropped, side)
     if not len(correct):
         raise ValueError("rows: none is left; mend the files")
     return correct, whole
@@ -208,9 +210,11 @@ def _show_guarantees(answers: dict[str, "Guarantee"], target: float, confidence:
                 f"{least_rows(target, found.confidence)} right ones among those kept."
             )
             continue
+        which = f"{found.kept:.1%} of the predictions, those with {name} <= {found.threshold!r}"
+        if found.threshold == math.inf:
+            which = "all predictions"
         typer.echo(
-            f"{name}: keep {found.kept:.1%} of the predictions, those with {name} <= "
-            f"{found.threshold!r}; their accuracy is at least {target:g} with confidence "
+            f"{name}: keep {which}; their accuracy is at least {target:g} with confidence "
             f"{confidence:g} (observed {found.observed:.4f}, bound {found.bound:.4f}, "
             f"{found.n_tested} test rows)."
         )
@@ -226,7 +230,6 @@ def _write(
     from credalens.datasets.files.output import as_batch, write_csv
     from credalens.plots import rejection_curves
 
-    folder.mkdir(parents=True, exist_ok=True)
     tables = {"evaluation.csv": _rows(qualities)}
     if answers:
         rows = [{"score": name, **asdict(answer)} for name, answer in answers.items()]

@@ -9,7 +9,7 @@ import typer
 
 from credalens.cli.conduct import conduct, note, progress
 from credalens.cli.inputs import Inputs, Manners, Measuring, command
-from credalens.cli.score import describe, show_table
+from credalens.cli.score import describe, show_table, skipped_path, write_dropped
 
 if TYPE_CHECKING:
     from credalens.datasets.files import Ensemble
@@ -68,20 +68,23 @@ def pick(
             raise ValueError(f"--reject: is {reject:g}; pass a share between 0 and 1, e.g. 0.1")
         if "-" in inputs.files:
             raise ValueError("stdin: the rows are read twice; write them to a file first")
-        if output is not None:
-            from credalens.datasets.files.output import check_output
+        from credalens.datasets.files.output import check_output
+        from credalens.evaluation import rejection_order
 
+        if output is not None:
             check_output(output)
         ensemble = inputs.open()
         columns = measuring.scores(ensemble.n_classes)
         key = _key(by, columns.names)
         describe(ensemble, manners)
-        rows, scores, n = _most_uncertain(ensemble, columns, key, reject, budget, (inputs, manners))
-        table = _explained(ensemble, columns, rows, inputs, manners)
-        table = {"rank": list(range(1, len(rows) + 1)), **table, key: scores.tolist()}
-        order = [k for k in table if k not in (key, "kind", "reason")]
-        table = {k: table[k] for k in (*order, key, "kind", "reason")}
-        _give(table, f"{len(rows)} of {n} rows to look at, by {key}", output, manners)
+        places, values = _scored(ensemble, columns, key, inputs, manners, skipped_path(output))
+        count = _count(len(values), reject, budget)
+        if not count:
+            raise ValueError(f"--reject: {reject:g} of {len(values)} rows is none; pass more")
+        first = rejection_order(values)[:count]
+        wanted = dict(zip(places[first].tolist(), values[first].tolist(), strict=True))
+        table = _explained(ensemble, columns, key, wanted, inputs, manners)
+        _give(table, f"{count} of {len(values)} rows to look at, by {key}", output, manners)
 
 
 def _key(by: str | None, names: tuple[str, ...]) -> str:
@@ -92,45 +95,47 @@ def _key(by: str | None, names: tuple[str, ...]) -> str:
     return by
 
 
-def _most_uncertain(
+def _count(n: int, reject: float | None, budget: int | None) -> int:
+    if reject is None:
+        return min(n, budget or 0)
+    # The product of a share such as 0.29 and 100 is a hair below 29.
+    return math.floor(reject * n + 1e-9)
+
+
+def _scored(
     ensemble: "Ensemble",
     columns: "ScoreColumns",
     key: str,
-    reject: float | None,
-    budget: int | None,
-    how: tuple[Inputs, Manners],
-) -> tuple[Any, Any, int]:
-    """Read all rows once; return the rows to pick in order, their scores, and how many there are.
-
-    Only one score a row is kept in memory.
-    """
+    inputs: Inputs,
+    manners: Manners,
+    side: Path,
+) -> tuple[Any, Any]:
+    """Read all rows once; return their numbers and one score each, all that is kept in memory."""
     import numpy as np
 
     from credalens.datasets.files.scoring import scored_chunks
-    from credalens.evaluation import rejection_order
 
-    inputs, manners = how
-    scores, rows, dropped = [], [], 0
+    scores, rows = [], []
+    dropped: list[Any] = []
     with progress("scoring", manners.quiet) as show:
         for chunk, found in scored_chunks(ensemble, columns, inputs.chunk_rows, 0, inputs.skip):
             scores.append(found[key])
             rows.append(chunk.rows)
-            dropped += len(chunk.dropped)
+            dropped.extend(chunk.dropped)
             show(chunk.stop, ensemble.expected_rows)
-    values, places = np.concatenate(scores), np.concatenate(rows)
-    if dropped:
-        note(f"credalens: left out {dropped} bad rows; `credalens score` writes them down")
-    # The product of a share such as 0.29 and 100 is a hair below 29.
-    share = math.floor((reject or 0) * len(values) + 1e-9)
-    count = share if budget is None else min(len(values), budget)
-    first = rejection_order(values)[:count]
-    return places[first], values[first], len(values)
+    write_dropped(dropped, side)
+    return np.concatenate(rows), np.concatenate(scores)
 
 
 def _explained(
-    ensemble: "Ensemble", columns: "ScoreColumns", rows: Any, inputs: Inputs, manners: Manners
+    ensemble: "Ensemble",
+    columns: "ScoreColumns",
+    key: str,
+    wanted: dict[int, float],
+    inputs: Inputs,
+    manners: Manners,
 ) -> dict[str, list[Any]]:
-    """Read the files again, and say why the picked rows are uncertain, in the order of `rows`."""
+    """Read the files again; say why the wanted rows are uncertain, in the order of `wanted`."""
     import numpy as np
 
     from credalens.datasets.files.scoring import named
@@ -139,31 +144,32 @@ def _explained(
     from credalens.sets import ConvexHull
 
     found: dict[int, dict[str, Any]] = {}
+    numbers = np.array(list(wanted))
     with progress("explaining", manners.quiet) as show:
         for chunk in ensemble.chunks(inputs.chunk_rows, skip=inputs.skip):
             show(chunk.stop, ensemble.expected_rows)
-            chosen = np.flatnonzero(np.isin(chunk.rows, rows))
-            if not len(chosen):
-                continue
+            chosen = np.flatnonzero(np.isin(chunk.rows, numbers))
             hull = ConvexHull(chunk.members[chosen], validate=False)
             predicted = named(np.asarray(majority_vote(hull)), ensemble.class_names).tolist()
             reasons = explain(
                 hull, columns.distance, models=ensemble.names, classes=ensemble.class_names
             )
-            for i, place in enumerate(chosen.tolist()):
-                row: dict[str, Any] = {"row": int(chunk.rows[place])}
-                if chunk.ids is not None:
-                    row["id"] = chunk.ids[place]
-                models = reasons[i].models or ("", "")
-                classes = reasons[i].classes or ("", "")
-                row.update(
-                    prediction=predicted[i], model_a=models[0], class_a=classes[0],
-                    model_b=models[1], class_b=classes[1],
-                    kind=reasons[i].kind, reason=reasons[i].text,
-                )  # fmt: skip
-                found[row["row"]] = row
-    ordered = [found[int(row)] for row in rows]
-    return {key: [row[key] for row in ordered] for key in (ordered[0] if ordered else {"row": 0})}
+            for place, vote, reason in zip(chosen.tolist(), predicted, reasons, strict=True):
+                row = int(chunk.rows[place])
+                model_a, model_b = reason.models or ("", "")
+                class_a, class_b = reason.classes or ("", "")
+                found[row] = {
+                    "row": row,
+                    **({} if chunk.ids is None else {"id": chunk.ids[place]}),
+                    "prediction": vote,
+                    key: wanted[row],
+                    "kind": reason.kind, "reason": reason.text,
+                    "model_a": model_a, "class_a": class_a,
+                    "model_b": model_b, "class_b": class_b,
+                }  # fmt: skip
+    ordered = [found[row] for row in wanted]
+    ranks = list(range(1, len(ordered) + 1))
+    return {"rank": ranks, **{name: [row[name] for row in ordered] for name in ordered[0]}}
 
 
 def _give(table: dict[str, list[Any]], title: str, output: Path | None, manners: Manners) -> None:
@@ -172,7 +178,7 @@ def _give(table: dict[str, list[Any]], title: str, output: Path | None, manners:
 
     if output is None and sys.stdout.isatty():
         shown = ("rank", "id" if "id" in table else "row", "prediction", "kind", "reason")
-        show_table(title, {name: table[name] for name in shown if name in table})
+        show_table(title, {name: table[name] for name in shown})
         return
     batch = as_batch(table)
     if output is None:
@@ -184,6 +190,6 @@ def _give(table: dict[str, list[Any]], title: str, output: Path | None, manners:
     kinds = ", ".join(
         f"{table['kind'].count(kind)} {kind}"
         for kind in ("ambiguous", "unknown", "both", "certain")
-        if kind in table.get("kind", [])
+        if kind in table["kind"]
     )
     note(f"wrote {title}, to {output}: {kinds}", manners.quiet)

@@ -130,7 +130,9 @@ class _Task:
         except KeyboardInterrupt:
             note(f"credalens: interrupted after {parts.finished} rows; --resume goes on there")
             raise typer.Exit(130) from None
-        except ValueError:
+        except OSError:
+            raise  # a full disk, say: what is finished stays for --resume
+        except Exception:
             parts.discard()
             raise
         rows = parts.finished
@@ -169,16 +171,7 @@ class _Task:
         write: Callable[[Iterator[Any], Any], None] = write_csv if to == "csv" else write_jsonl
         write(batches(), sys.stdout.buffer)
         sys.stdout.buffer.flush()
-        self._write_dropped(dropped)
-
-    def _write_dropped(self, dropped: list[Any]) -> None:
-        from credalens.datasets.files.output import write_skipped
-
-        side = Path("credalens.skipped.csv")
-        if dropped:
-            with side.open("wb") as stream:
-                write_skipped(dropped, stream)
-        tell_dropped(len(dropped), side)
+        write_dropped(dropped, skipped_path(None))
 
     def to_terminal(self, top: int) -> None:
         """Show the most uncertain rows, which are all that is kept."""
@@ -197,13 +190,26 @@ class _Task:
             rows += len(batch)
             dropped.extend(chunk.dropped)
         show_table(f"The {len(best)} most uncertain of {rows} rows, by {key}", best.to_pydict())
-        self._write_dropped(dropped)
+        write_dropped(dropped, skipped_path(None))
         note("-o scores.csv writes all rows.", self.manners.quiet)
 
 
-def skipped_path(output: Path) -> Path:
+def skipped_path(output: Path | None) -> Path:
     """Return where the rows that were left out of `output` are written."""
+    if output is None:
+        return Path("credalens.skipped.csv")
     return output.with_name(f"{output.stem}.skipped.csv")
+
+
+def write_dropped(dropped: list[Any], side: Path) -> None:
+    """Write down which rows were left out, and why, and say so."""
+    from credalens._files import replacing
+    from credalens.datasets.files.output import write_skipped
+
+    if dropped:
+        with replacing(side) as path, path.open("wb") as stream:
+            write_skipped(dropped, stream)
+    tell_dropped(len(dropped), side)
 
 
 def tell_dropped(count: int, side: Path) -> None:

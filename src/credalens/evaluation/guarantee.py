@@ -21,7 +21,8 @@ N_THRESHOLDS = 200
 class Guarantee:
     """The answer of `guaranteed_threshold`."""
 
-    #: Keep what scores at most this; ``None`` if no threshold is sure enough.
+    #: Keep what scores at most this; ``None`` if no threshold is sure enough, infinite if all may
+    #: be kept.
     threshold: float | None
     #: Share of all rows that is kept.
     kept: float
@@ -161,7 +162,7 @@ def _proposed(values: Array) -> Array:
     they are compared. Nine digits can be copied by hand.
     """
     different = np.unique(values.astype(np.float64))
-    above = np.append(different[1:], different[-1] + abs(different[-1]) * 1e-6 + 1e-300)
+    above = np.append(different[1:], np.inf)  # the last threshold keeps everything
     ranks = np.linspace(0, len(values) - 1, min(N_THRESHOLDS, len(values))).round().astype(int)
     at = np.searchsorted(different, np.sort(values)[ranks])
     middle = np.unique((different[at] + above[at]) / 2)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,9 @@ from credalens.datasets.files.source import (
 
 #: Bytes of text parsed at once, cut at the end of a line.
 TEXT_BLOCK = 1 << 23
+#: Columns that hold identifiers if nothing else is said: the last two are how pandas writes an
+#: index to CSV and Parquet.
+USUAL_IDS = ("id", "", "__index_level_0__")
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,11 @@ def assign(path: str, names: Sequence[str], how: Reading, named: bool) -> Roles:
             path, f"has no column {wanted!r} ({option})", f"its columns are {listed}"
         )
 
-    def default(name: str) -> str | None:
-        return name if named and name in names else None
+    def default(*usual: str) -> str | None:
+        return next((name for name in usual if named and name in names), None)
 
     label = find(how.label, "--label-column") if how.label is not None else default("label")
-    identifier = find(how.id, "--id-column") if how.id is not None else default("id")
+    identifier = find(how.id, "--id-column") if how.id is not None else default(*USUAL_IDS)
     if how.columns is None:
         classes = tuple(name for name in names if name not in (label, identifier))
     else:
@@ -101,7 +104,7 @@ class TextSource(Source):
             size = os.path.getsize(path) if stream is None else 0
             with ExitStack() as stack:
                 file = stream or stack.enter_context(open(path, "rb"))
-                self._first = _first_line(file)
+                self._first = self._first_line(file)
             fields = self._fields(self._first)
             if not fields:
                 refuse_file(path, "is empty", "pass a file with a line for each row")
@@ -130,9 +133,9 @@ class TextSource(Source):
             # The first line was taken from a stream already, but not from a file opened anew.
             rest = b"" if self._skip_first else self._first
             if self._stream is None:
-                _first_line(file)
+                self._first_line(file)
             row = 0
-            for text in _stretches(file, rest):
+            for text in self._stretches(file, rest):
                 block = self._parse(text)
                 if not len(block):
                     continue
@@ -142,6 +145,32 @@ class TextSource(Source):
                 yield block
             if not row:
                 refuse_file(self.path, "has a header but no rows", "pass at least one row")
+
+    def _first_line(self, file: IO[bytes]) -> bytes:
+        for line in iter(lambda: file.readline(TEXT_BLOCK), b""):
+            if len(line) == TEXT_BLOCK:
+                self._refuse_long_line()
+            if line.strip():
+                return line
+        return b""
+
+    def _stretches(self, file: IO[bytes], begun: bytes) -> Iterator[bytes]:
+        """Cut a file into stretches of whole lines."""
+        pending = begun
+        while data := file.read(TEXT_BLOCK):
+            end = data.rfind(b"\n") + 1
+            if not end:
+                pending += data
+                if len(pending) > 2 * TEXT_BLOCK:
+                    self._refuse_long_line()
+                continue
+            yield pending + data[:end]
+            pending = data[end:]
+        if pending.strip():
+            yield pending
+
+    def _refuse_long_line(self) -> NoReturn:
+        refuse_file(self.path, f"has a line of more than {TEXT_BLOCK} bytes", "is it text?")
 
     def _parse(self, text: bytes) -> Block:
         roles = self._roles
@@ -202,33 +231,15 @@ class TextSource(Source):
             return f"has {len(fields)} fields instead of {len(self._names)}"
         for i in wanted:
             if fields[i].strip() and not _is_number(fields[i]):
-                return f"column {self._names[i]!r} is {fields[i][:40]!r}, not a number"
+                return (
+                    f"column {self._names[i]!r} is {fields[i][:40]!r}, not a number; mend it, or "
+                    "name the class columns by --columns or this one by --id-column"
+                )
         return None
 
 
 def _value(text: str) -> float:
     return float(text) if text.strip() else math.nan
-
-
-def _first_line(file: IO[bytes]) -> bytes:
-    for line in iter(file.readline, b""):
-        if line.strip():
-            return line
-    return b""
-
-
-def _stretches(file: IO[bytes], begun: bytes) -> Iterator[bytes]:
-    """Cut a file into stretches of whole lines."""
-    pending = begun
-    while data := file.read(TEXT_BLOCK):
-        end = data.rfind(b"\n") + 1
-        if end:
-            yield pending + data[:end]
-            pending = data[end:]
-        else:
-            pending += data
-    if pending.strip():
-        yield pending
 
 
 class ParquetSource(Source):
