@@ -18,7 +18,7 @@ def rows():
     ):
         yield _upper_entropy(n, M, K, some, limit)
     yield _hartley(2_000, 10, 4, 5000, peers.literal_hartley, "literal 3^K with Python sets")
-    yield _hartley(50, 20, 2, 200, peers.numpy_moebius_hartley, "fast Moebius transform in NumPy")
+    yield _hartley(200, 20, 2, 200, peers.numpy_moebius_hartley, "fast Moebius transform in NumPy")
     yield _sampled()
     yield _families()
     yield from _probly()

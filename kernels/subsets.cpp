@@ -182,11 +182,44 @@ CREDALENS_INLINE void widen_rest(const double* table, const double* offset, int 
     }
 }
 
-// The terms of GH for one high subset and all low ones. The ends start from 0, the row of
-// differences of member 0 from itself.
+// The terms of GH for one high subset and all low ones, for G rows: everything stays in registers.
+// The ends start from 0, the row of differences of member 0 from itself.
+template <int G>
+CREDALENS_INLINE double terms_of(const double* CREDALENS_RESTRICT table,
+                                 const double* CREDALENS_RESTRICT offset, std::size_t width,
+                                 const double* CREDALENS_RESTRICT w_most,
+                                 const double* CREDALENS_RESTRICT w_least) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < width; ++i) {
+        double high = 0.0, low = 0.0;
+#pragma GCC unroll 12
+        for (int g = 0; g < G; ++g) {
+            const double value = table[g * width + i] + offset[g];
+            high = high < value ? value : high;
+            low = value < low ? value : low;
+        }
+        sum += w_most[i] * high - w_least[i] * low;
+    }
+    return sum;
+}
+
+constexpr int kFewRows = 12;
+
+template <int G>
+CREDALENS_INLINE double few_rows(const double* table, const double* offset, int rows,
+                                 std::size_t width, const double* w_most, const double* w_least) {
+    if constexpr (G > 0) {
+        if (rows < G) return few_rows<G - 1>(table, offset, rows, width, w_most, w_least);
+        return terms_of<G>(table, offset, width, w_most, w_least);
+    }
+    return 0.0;
+}
+
+// The same for any number of rows, eight at a time.
 CREDALENS_CLONES double hartley_terms(const double* table, const double* offset, int rows,
                                       std::size_t width, const double* CREDALENS_RESTRICT w_most,
                                       const double* CREDALENS_RESTRICT w_least) {
+    if (rows <= kFewRows) return few_rows<kFewRows>(table, offset, rows, width, w_most, w_least);
     alignas(64) double most[max_width], least[max_width];
     for (std::size_t i = 0; i < width; ++i) most[i] = least[i] = 0.0;
     int m = 0;

@@ -205,8 +205,10 @@ class Wasserstein(Distance):
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
         self._require_metric()
-        kernel = self._widest if self._edges is None else partial(_widest_on, self._edges)
-        (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
+        if self._edges is None:
+            (wide,) = per_instance(points, self._widest, [()], rows=block_rows(points))
+        else:
+            (wide,) = per_instance(points, partial(_widest_on, self._edges), [()])
         return wide
 
     def _widest(self, block: Array, wide: Array) -> None:
