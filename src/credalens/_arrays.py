@@ -103,7 +103,11 @@ def blocks(
         return
     if array.size == 0 and 0 in lead:
         return
-    limit = min(BLOCK_BYTES, max(array.nbytes // 4, 1 << 16))
+    if array.flags.c_contiguous and array.dtype == dtype:
+        # Nothing is copied. Few large blocks: a thread takes long to start on some systems.
+        limit = max(BLOCK_BYTES, array.nbytes // 16)
+    else:
+        limit = min(BLOCK_BYTES, max(array.nbytes // 4, 1 << 16))
     per_index = math.prod(lead[1:])
     index_bytes = per_index * math.prod(tail) * np.dtype(dtype).itemsize
     if len(lead) > 1 and (index_bytes > limit or (rows is not None and per_index > rows)):
