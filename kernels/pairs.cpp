@@ -1,7 +1,9 @@
 #include "pairs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -13,6 +15,8 @@ namespace {
 
 // Largest K for which the sign form is considered: its table holds 2^(K-1) leaves an instance.
 constexpr int kMaxSignClasses = 20;
+// Members whose stack of partial sums is kept in the first-level cache.
+constexpr int kSignMembers = 128;
 // Fewer members than this are not worth sorting.
 constexpr int kMinSortedMembers = 200;
 // Members compared first, to guess whether sorting will spare most pairs.
@@ -35,8 +39,11 @@ struct Workspace {
             sums.resize(static_cast<std::size_t>(M) * M);
         }
         if (method == PairMethod::signs) {
-            columns.resize(static_cast<std::size_t>(K) * padded(M));
-            levels.resize(static_cast<std::size_t>(K) * padded(M));
+            const int width = std::min(M, kSignMembers);
+            columns.resize(static_cast<std::size_t>(K) * width);
+            levels.resize(static_cast<std::size_t>(K) * width);
+            high.resize(std::size_t{1} << (K - 1));
+            low.resize(std::size_t{1} << (K - 1));
         }
         if (method == PairMethod::sorted) {
             centroid.resize(padded(K));
@@ -48,32 +55,35 @@ struct Workspace {
     std::vector<T> lower;          // smallest probability of each class
     std::vector<double> block;     // some classes of all members
     std::vector<double> sums;      // distances of all pairs, so far
-    std::vector<double> columns;   // the instance transposed, for the sign form
+    std::vector<double> columns;   // some members, transposed, for the sign form
     std::vector<double> levels;    // partial sums of the sign form, one row a depth
+    std::vector<double> high, low;  // ends of each signed sum
     std::vector<double> centroid, radius;
     std::vector<int> order;
 };
 
-template <class T>
-CREDALENS_INLINE double l1(const T* a, const T* b, int K) {
-    Double8 sum = {};
-    for (int y = 0; y < K; y += kLanes) sum += abs8(load8(a + y) - load8(b + y));
-    return sum8(sum);
+// Plain loops, vectorised in each clone: vector types would be split up for the baseline before they
+// are inlined into a clone that could hold them whole.
+template <class S, class T>
+CREDALENS_INLINE double l1(const S* a, const T* b, int K) {
+    double sum = 0;
+    for (int y = 0; y < K; ++y)
+        sum += std::fabs(static_cast<double>(a[y]) - static_cast<double>(b[y]));
+    return sum;
 }
 
 // Largest of the four distances between rows {a, b} and {c, d}: four loads for four sums.
 template <class T>
 CREDALENS_INLINE double l1_tile(const T* a, const T* b, const T* c, const T* d, int K) {
-    Double8 ac = {}, ad = {}, bc = {}, bd = {};
-    for (int y = 0; y < K; y += kLanes) {
-        const Double8 va = load8(a + y), vb = load8(b + y), vc = load8(c + y), vd = load8(d + y);
-        ac += abs8(va - vc);
-        ad += abs8(va - vd);
-        bc += abs8(vb - vc);
-        bd += abs8(vb - vd);
+    double ac = 0, ad = 0, bc = 0, bd = 0;
+    for (int y = 0; y < K; ++y) {
+        const double va = a[y], vb = b[y], vc = c[y], vd = d[y];
+        ac += std::fabs(va - vc);
+        ad += std::fabs(va - vd);
+        bc += std::fabs(vb - vc);
+        bd += std::fabs(vb - vd);
     }
-    const double left = std::max(sum8(ac), sum8(ad)), right = std::max(sum8(bc), sum8(bd));
-    return left > right ? left : right;
+    return std::max(std::max(ac, ad), std::max(bc, bd));
 }
 
 // Adds the distances between all pairs of rows to `sums` (M, M), two by two rows at a time.
@@ -86,19 +96,17 @@ CREDALENS_INLINE void add_pairs(const double* rows, std::size_t stride, int M, i
         int j = i + 2;
         for (; j + 1 < M; j += 2) {
             const double *c = rows + j * stride, *d = c + stride;
-            Double8 ac = {}, ad = {}, bc = {}, bd = {};
-            for (int y = 0; y < width; y += kLanes) {
-                const Double8 va = load8(a + y), vb = load8(b + y);
-                const Double8 vc = load8(c + y), vd = load8(d + y);
-                ac += abs8(va - vc);
-                ad += abs8(va - vd);
-                bc += abs8(vb - vc);
-                bd += abs8(vb - vd);
+            double ac = 0, ad = 0, bc = 0, bd = 0;
+            for (int y = 0; y < width; ++y) {
+                ac += std::fabs(a[y] - c[y]);
+                ad += std::fabs(a[y] - d[y]);
+                bc += std::fabs(b[y] - c[y]);
+                bd += std::fabs(b[y] - d[y]);
             }
-            from_a[j] += sum8(ac);
-            from_a[j + 1] += sum8(ad);
-            from_b[j] += sum8(bc);
-            from_b[j + 1] += sum8(bd);
+            from_a[j] += ac;
+            from_a[j + 1] += ad;
+            from_b[j] += bc;
+            from_b[j + 1] += bd;
         }
         if (j < M) {
             from_a[j] += l1(a, rows + j * stride, width);
@@ -152,60 +160,65 @@ CREDALENS_INLINE double plain_diameter(const T* rows, int M, int K) {
     return best;
 }
 
-// Largest and smallest over the members of s + r and of s - r, M padded to whole vectors.
-CREDALENS_INLINE double sign_leaf(const double* s, const double* r, int M) {
-    Double8 high_plus = load8(s) + load8(r), low_plus = high_plus;
-    Double8 high_minus = load8(s) - load8(r), low_minus = high_minus;
-    for (int m = kLanes; m < M; m += kLanes) {
-        const Double8 vs = load8(s + m), vr = load8(r + m);
-        const Double8 plus = vs + vr, minus = vs - vr;
-        high_plus = max8(high_plus, plus);
-        low_plus = min8(low_plus, plus);
-        high_minus = max8(high_minus, minus);
-        low_minus = min8(low_minus, minus);
+// The sign form for one class: nothing to choose.
+template <class T>
+CREDALENS_INLINE double spread(const T* P, int M) {
+    return static_cast<double>(*std::max_element(P, P + M)) - *std::min_element(P, P + M);
+}
+
+// Widens [low, high] by s + r and [low + 1, high + 1] by s - r over M members.
+CREDALENS_INLINE void sign_leaf(const double* s, const double* r, int M, double* high,
+                                double* low) {
+    double high_plus = high[0], low_plus = low[0], high_minus = high[1], low_minus = low[1];
+    for (int m = 0; m < M; ++m) {
+        const double plus = s[m] + r[m], minus = s[m] - r[m];
+        high_plus = plus > high_plus ? plus : high_plus;
+        low_plus = plus < low_plus ? plus : low_plus;
+        high_minus = minus > high_minus ? minus : high_minus;
+        low_minus = minus < low_minus ? minus : low_minus;
     }
-    return std::max(largest8(high_plus) - smallest8(low_plus),
-                    largest8(high_minus) - smallest8(low_minus));
+    high[0] = high_plus, low[0] = low_plus, high[1] = high_minus, low[1] = low_minus;
 }
 
 // |x|_1 = max over signs s of s.x, so the diameter is the largest spread of s.P_m over the
 // 2^(K-1) sign vectors with first sign +: O(M 2^K) in place of O(M^2 K). Unlike the form with
 // events, this holds whatever the rows sum to. The partial sums are kept in a stack, one row a
-// class, so that no rounding piles up. `pattern` walks the signs of classes 1 .. K-2; the last
-// class is done both ways in the leaf.
+// class, so that no rounding piles up; members come in blocks whose stack stays in the first-level
+// cache. `pattern` walks the signs of classes 1 .. K-2; the last class is done both ways in the
+// leaf. high and low hold the ends of s.P_m for each sign vector.
 template <class T>
-CREDALENS_INLINE double sign_diameter(const T* P, int M, int K, double* columns, double* levels) {
-    const int width = padded(M);
-    for (int y = 0; y < K; ++y)
-        for (int m = 0; m < width; ++m)  // padding repeats a member, which changes nothing
-            columns[y * width + m] = P[static_cast<std::size_t>(m < M ? m : 0) * K + y];
-    std::memcpy(levels, columns, sizeof(double) * width);
-    if (K == 1) {
-        double high = columns[0], low = columns[0];
-        for (int m = 1; m < M; ++m) {
-            high = std::max(high, columns[m]);
-            low = std::min(low, columns[m]);
-        }
-        return high - low;
-    }
+CREDALENS_INLINE double sign_diameter(const T* P, int M, int K, Workspace<T>& ws) {
     const int depth = K - 2;
-    double best = 0;
-    for (unsigned pattern = 0; pattern < (1u << depth); ++pattern) {
-        // Only the levels below the highest sign that changed are computed anew; bit 0 of the
-        // pattern belongs to the deepest level.
-        const int changed = pattern == 0 ? depth : __builtin_ctz(pattern) + 1;
-        for (int level = depth - changed + 1; level <= depth; ++level) {
-            const bool minus = (pattern >> (depth - level)) & 1u;
-            const double* above = levels + (level - 1) * width;
-            const double* column = columns + level * width;
-            double* here = levels + level * width;
-            for (int m = 0; m < width; m += kLanes) {
-                const Double8 va = load8(above + m), vc = load8(column + m);
-                store8(here + m, minus ? va - vc : va + vc);
+    const std::size_t leaves = std::size_t{1} << (K - 1);
+    double *high = ws.high.data(), *low = ws.low.data();
+    double *columns = ws.columns.data(), *levels = ws.levels.data();
+    constexpr double kLargest = std::numeric_limits<double>::max();
+    std::fill(high, high + leaves, -kLargest);
+    std::fill(low, low + leaves, kLargest);
+    for (int first = 0; first < M; first += kSignMembers) {
+        const int width = std::min(kSignMembers, M - first);
+        for (int y = 0; y < K; ++y)
+            for (int m = 0; m < width; ++m)
+                columns[y * width + m] = P[static_cast<std::size_t>(first + m) * K + y];
+        std::memcpy(levels, columns, sizeof(double) * width);
+        for (unsigned pattern = 0; pattern < (1u << depth); ++pattern) {
+            // Only the levels below the highest sign that changed are computed anew; bit 0 of the
+            // pattern belongs to the deepest level.
+            const int changed = pattern == 0 ? depth : __builtin_ctz(pattern) + 1;
+            for (int level = depth - changed + 1; level <= depth; ++level) {
+                const double sign = (pattern >> (depth - level)) & 1u ? -1.0 : 1.0;
+                const double* CREDALENS_RESTRICT above = levels + (level - 1) * width;
+                const double* CREDALENS_RESTRICT column = columns + level * width;
+                double* CREDALENS_RESTRICT here = levels + level * width;
+                for (int m = 0; m < width; ++m) here[m] = above[m] + sign * column[m];
             }
+            sign_leaf(levels + depth * width, columns + (K - 1) * width, width,
+                      high + 2 * pattern, low + 2 * pattern);
         }
-        best = std::max(best, sign_leaf(levels + depth * width, columns + (K - 1) * width, width));
     }
+    double best = 0;
+    for (std::size_t leaf = 0; leaf < leaves; ++leaf)
+        best = std::max(best, high[leaf] - low[leaf]);
     return best;
 }
 
@@ -221,10 +234,8 @@ CREDALENS_INLINE double sorted_diameter(const T* rows, int M, int K, bool insist
     for (int m = 0; m < M; ++m)
         for (int y = 0; y < K; ++y) centroid[y] += static_cast<double>(rows[m * stride + y]) / M;
     for (int m = 0; m < M; ++m) {
-        Double8 sum = {};
-        for (int y = 0; y < K; y += kLanes)
-            sum += abs8(load8(rows + m * stride + y) - load8(centroid + y));
-        ws.radius[m] = sum8(sum) * (1 + 1e-12);  // never below the true distance
+        // Never below the true distance.
+        ws.radius[m] = l1(rows + m * stride, centroid, K) * (1 + 1e-12);
         ws.order[m] = m;
     }
     const double* radius = ws.radius.data();
@@ -287,7 +298,7 @@ CREDALENS_INLINE double diameter_of(const T* P, int M, int K, PairMethod method,
                                     Workspace<T>& ws) {
     if (M < 2) return 0;
     if (method == PairMethod::signs)
-        return sign_diameter(P, M, K, ws.columns.data(), ws.levels.data());
+        return K == 1 ? spread(P, M) : sign_diameter(P, M, K, ws);
     if (method == PairMethod::plain && M <= kMaxBlockedMembers)
         return blocked_diameter(P, M, K, ws.block.data(), ws.sums.data());
     const int width = padded(K);

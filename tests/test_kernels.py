@@ -339,3 +339,9 @@ def test_awkward_arrays_are_not_converted_in_silence(P):
 
 def test_instruction_set_is_named():
     assert _kernels.instruction_set() in {"baseline", "x86-64-v3", "x86-64-v4"}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
+def test_signs_for_vectors_that_are_no_distributions(scale):
+    X = np.random.default_rng(0).normal(-3.0, 1.0, (3, 300, 6)) * scale
+    assert_allclose(diameter(X, SIGNS), widest_pair(X), rtol=1e-13)
