@@ -88,13 +88,19 @@ def working_dtype(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
 
 
 def blocks(
-    array: Array, core: int, dtype: type[np.floating[Any]] | None = None, rows: int | None = None
+    array: Array,
+    core: int,
+    dtype: type[np.floating[Any]] | None = None,
+    rows: int | None = None,
+    *,
+    large: bool = False,
 ) -> Iterator[tuple[int, int, Array]]:
     """Cut ``(..., *core axes)`` into C-contiguous native blocks ``(b, *core axes)``.
 
     Yields ``(start, stop, block)`` in the order of the flattened leading axes. A block is a view
     where the layout allows it, a copy of at most about `BLOCK_BYTES`, or a quarter of the array,
-    otherwise. `rows` bounds the instances in a block, for kernels that take long on each.
+    otherwise. `rows` bounds the instances in a block, for kernels that take long on each; `large`
+    allows views of a sixteenth of the array, for kernels that hold nothing of a block's size.
     """
     dtype = working_dtype(array.dtype) if dtype is None else dtype
     lead, tail = array.shape[: array.ndim - core], array.shape[array.ndim - core :]
@@ -103,8 +109,8 @@ def blocks(
         return
     if array.size == 0 and 0 in lead:
         return
-    if array.flags.c_contiguous and array.dtype == dtype:
-        # Nothing is copied. Few large blocks: a thread takes long to start on some systems.
+    if large and array.flags.c_contiguous and array.dtype == dtype:
+        # Nothing is copied. Few blocks, as a thread takes long to start on some systems.
         limit = max(BLOCK_BYTES, array.nbytes // 16)
     else:
         limit = min(BLOCK_BYTES, max(array.nbytes // 4, 1 << 16))
@@ -112,7 +118,7 @@ def blocks(
     index_bytes = per_index * math.prod(tail) * np.dtype(dtype).itemsize
     if len(lead) > 1 and (index_bytes > limit or (rows is not None and per_index > rows)):
         for i, part in enumerate(array):
-            for start, stop, block in blocks(part, core, dtype, rows):
+            for start, stop, block in blocks(part, core, dtype, rows, large=large):
                 yield i * per_index + start, i * per_index + stop, block
         return
     step = max(1, limit // max(index_bytes, 1))
@@ -131,6 +137,7 @@ def per_instance(
     *,
     rows: int | None = None,
     dtype: type[np.floating[Any]] | None = None,
+    large: bool = False,
 ) -> list[Array]:
     """Run ``kernel(block, *outputs)`` over the instances of ``(..., M, K)``.
 
@@ -141,7 +148,7 @@ def per_instance(
     kind = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype)
     n = math.prod(lead)
     results = [np.empty((n, *shape), kind) for shape in shapes]
-    for start, stop, block in blocks(array, 2, rows=rows):
+    for start, stop, block in blocks(array, 2, rows=rows, large=large):
         # A float64 result is written in place, any other is rounded once, at the end.
         direct = kind == np.float64
         outputs = [r[start:stop] if direct else np.empty((stop - start, *r.shape[1:]))

@@ -86,7 +86,7 @@ def probabilities(
     if normalize:
         return _normalized(array, name)
     tolerance = tolerance_of(array.dtype)
-    for start, _, block in blocks(array, 1):
+    for start, _, block in blocks(array, 1, large=True):
         bad = _kernels.first_bad_row(block, tolerance, num_threads())
         if bad >= 0:
             row = np.unravel_index(start + bad, array.shape[:-1]) if array.ndim > 1 else ()

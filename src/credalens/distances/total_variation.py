@@ -48,7 +48,7 @@ class TotalVariation(Distance):
         def kernel(block: Array, wide: Array) -> None:
             _kernels.closed_forms(block, None, None, wide, 0, num_threads())
 
-        (wide,) = per_instance(points, kernel, [()])
+        (wide,) = per_instance(points, kernel, [()], large=True)
         return wide / 2
 
     def total(self, Q: Questions) -> Array:

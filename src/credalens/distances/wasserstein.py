@@ -208,7 +208,7 @@ class Wasserstein(Distance):
         if self._edges is None:
             (wide,) = per_instance(points, self._widest, [()], rows=block_rows(points))
         else:
-            (wide,) = per_instance(points, partial(_widest_on, self._edges), [()])
+            (wide,) = per_instance(points, partial(_widest_on, self._edges), [()], large=True)
         return wide
 
     def _widest(self, block: Array, wide: Array) -> None:

@@ -264,7 +264,7 @@ class ConvexHull(CredalSet):
         def kernel(block: Array, low: Array, high: Array, wide: Array | None = None) -> None:
             _kernels.closed_forms(block, low, high, wide, 0, num_threads())
 
-        results = per_instance(self._members, kernel, [()] * (3 if diameter else 2))
+        results = per_instance(self._members, kernel, [()] * (3 if diameter else 2), large=True)
         return results[0], results[1], results[2] if diameter else None
 
     def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
@@ -280,7 +280,7 @@ class ConvexHull(CredalSet):
             _kernels.tv_profile(block, low, high, wide, value, gap, num_threads())
             np.clip(value, low, high, out=value)  # as in _tv_maximin
 
-        low, high, wide, value, gap = per_instance(self._members, kernel, [()] * 5)
+        low, high, wide, value, gap = per_instance(self._members, kernel, [()] * 5, large=True)
         return low, high, wide, value, gap
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
