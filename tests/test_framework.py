@@ -399,6 +399,7 @@ def test_imprecision_bounds_beyond_seven_classes(
         maximum_mean_imprecision(P, distances(6)[name])
 
 
+@pytest.mark.slow
 def test_seven_classes_are_exact() -> None:
     P, cost = disagreeing(2, 3, 7), plane_metric(7)
     for d in (Wasserstein(cost), MMD(random_kernel(7))):

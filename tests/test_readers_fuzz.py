@@ -12,6 +12,8 @@ from credalens.datasets.files import PredictionFileError, Reading, open_ensemble
 from credalens.datasets.files.labels import read_labels
 from prediction_files import FORMATS, predictions
 
+pytestmark = pytest.mark.slow
+
 #: Damaged files for each format; more by `CREDALENS_FUZZ=1000`.
 N_EXAMPLES = int(os.environ.get("CREDALENS_FUZZ", "60"))
 KINDS = [kind for kind in FORMATS if kind != "bare csv"]

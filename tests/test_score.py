@@ -248,6 +248,7 @@ class TestFaults:
         assert (tmp_path / "s.csv").read_text() == ",".join(COLUMNS[:5]) + "\n"
 
 
+@pytest.mark.slow
 class TestGoingOn:
     @pytest.fixture
     def large(self, tmp_path):
