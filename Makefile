@@ -29,7 +29,7 @@ lint: $(VENV)/.ready
 # In the environment with PyTorch, which the peer probly needs; it is left out where it is not to
 # be had.
 bench: $(VENV)-torch/.ready
-	-$(VENV)-torch/bin/pip install --quiet --no-deps probly tqdm
+	-$(VENV)-torch/bin/pip install --quiet --no-deps probly tqdm POT
 	$(VENV)-torch/bin/python -m benchmarks
 
 # A wheel that needs no compiler, tried in an environment of its own.
