@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import credalens as cl
-from credalens.measures.quantify import Uncertainty
+from credalens.measures.uncertainty import Uncertainty
 from ensembles import ENSEMBLES, dirichlet, disagreeing
 
 everywhere = pytest.mark.parametrize("P", ENSEMBLES.values(), ids=ENSEMBLES.keys())

@@ -9,7 +9,8 @@ from credalens.measures.entropy import lower_entropy, upper_entropy
 from credalens.measures.hartley import generalized_hartley
 from credalens.measures.imprecision import imprecision_bound, maximum_mean_imprecision
 from credalens.measures.interval import Interval, summarize
-from credalens.measures.quantify import Uncertainty, quantify
+from credalens.measures.quantify import quantify
+from credalens.measures.uncertainty import Uncertainty
 
 __all__ = [
     "Interval",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,23 +14,8 @@ from credalens.distances import NAMES, Distance, as_distance
 from credalens.measures.entropy import certify, log_base
 from credalens.measures.hartley import hartley_bits
 from credalens.measures.interval import Interval
+from credalens.measures.uncertainty import Uncertainty
 from credalens.sets import CredalSet, as_credal_set
-
-
-@dataclass(frozen=True, eq=False)
-class Uncertainty:
-    """Total, aleatoric and epistemic uncertainty of a batch of credal sets.
-
-    `aleatoric` is an `Interval` for distances, an array otherwise. `error` is the certified error
-    of what needed a solver or an estimate: for distances the duality gap of the aleatoric ends, for
-    entropy that of the upper entropy, for Hartley that gap plus the standard error of the
-    generalized Hartley measure if it was sampled.
-    """
-
-    total: Any
-    aleatoric: Any
-    epistemic: Any
-    error: Any
 
 
 def quantify(
