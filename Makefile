@@ -32,13 +32,26 @@ bench: $(VENV)-torch/.ready
 	-$(VENV)-torch/bin/pip install --quiet --no-deps probly tqdm POT
 	$(VENV)-torch/bin/python -m benchmarks
 
-# A wheel that needs no compiler, tried in an environment of its own.
+# An archive of the sources and, from it, a wheel for every Python at hand, each tried with its tests
+# in an environment of its own that has no compiler.
+PYTHONS ?= python3.11 python3.12 python3.13
+WHEEL_TESTS := tests/test_kernels.py tests/test_quantify.py tests/test_hull.py tests/test_cli.py
 dist: $(VENV)/.ready
-	rm -rf dist build/dist-check
-	$(BIN)/pip wheel --no-deps --wheel-dir dist .
-	$(PYTHON) -m venv build/dist-check
-	CC=/bin/false CXX=/bin/false build/dist-check/bin/pip install --quiet dist/*.whl
-	cd build && dist-check/bin/python -c "import credalens as cl; print(cl.quantify([[.9, .1], [.4, .6]]))"
+	rm -rf dist build/dist
+	$(BIN)/pip install --quiet build
+	$(BIN)/python -m build --sdist --outdir dist .
+	set -e; for python in $(PYTHONS); do \
+	  if ! $$python -c "" 2>/dev/null; then echo "dist: no $$python here, left out"; continue; fi; \
+	  tag=cp$$($$python -c "import sys; print('%d%d' % sys.version_info[:2])"); \
+	  bin=build/dist/$$tag/bin; \
+	  $$python -m venv build/dist/$$tag; \
+	  $$bin/pip install --quiet --upgrade pip; \
+	  $$bin/pip wheel --quiet --no-deps --wheel-dir dist dist/credalens-*.tar.gz; \
+	  CC=/bin/false CXX=/bin/false $$bin/pip install --quiet dist/credalens-*-$$tag-*.whl --group wheel; \
+	  $$bin/python -m pytest -q -p no:cacheprovider -c pyproject.toml $(WHEEL_TESTS); \
+	  $$bin/credalens doctor | head -2; \
+	done
+	ls -l dist
 
 # The kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer, where gcc has them.
 ASAN := $(shell gcc -print-file-name=libasan.so 2>/dev/null)
@@ -73,7 +86,8 @@ $(VENV)/.demo-ready: $(VENV)/bin/python $(SOURCES)
 	touch $@
 
 $(VENV)/.ready: $(VENV)/.demo-ready
-	$(BIN)/pip install --quiet --group test --group lint "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	$(BIN)/pip install --quiet --group test --group lint \
+	  "scikit-build-core>=0.11" "nanobind>=2.4" "setuptools-scm>=8" cmake ninja
 	touch $@
 
 $(VENV)-torch/.ready: $(SOURCES)
