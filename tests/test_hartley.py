@@ -81,7 +81,7 @@ def test_equal_members_leave_nothing_open(M, K, method):
         value, error = cl.generalized_hartley(
             hull(P, dtype), method=method, random_state=0, return_error=True
         )
-        # A permutation's terms cancel exactly only if the compiler rounds each of them the same way.
+        # A permutation's terms cancel exactly only if each of them is rounded the same way.
         atol = 0 if method == "exact" else 1e-15
         assert_allclose(value, 0, atol=atol)
         assert_allclose(error, 0, atol=atol)
