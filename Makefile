@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(wildcard kernels/*) pyproject.toml
 JOBS ?= 2
 
-.PHONY: demo test test-fast test-torch lint bench dist sanitize clean
+.PHONY: demo test test-fast test-torch lint bench docs dist sanitize clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/credalens demo
@@ -16,9 +16,9 @@ test: lint sanitize
 test-fast: $(VENV)/.ready
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
 
-# PyTorch is large, so its tests have an environment of their own.
+# PyTorch and JAX are large, so their tests have an environment of their own.
 test-torch: $(VENV)-torch/.ready
-	$(VENV)-torch/bin/python -m pytest -n $(JOBS) -k torch tests
+	$(VENV)-torch/bin/python -m pytest -n $(JOBS) -k "torch or jax" tests src/credalens/predictors/torch
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -29,8 +29,14 @@ lint: $(VENV)/.ready
 # In the environment with PyTorch, which the peer probly needs; it is left out where it is not to
 # be had.
 bench: $(VENV)-torch/.ready
-	-$(VENV)-torch/bin/pip install --quiet --no-deps probly tqdm POT
+	-$(VENV)-torch/bin/pip install --quiet --no-deps highspy
 	$(VENV)-torch/bin/python -m benchmarks
+
+# The pages, in build/docs/html; a warning is an error, and internal links are checked.
+docs: $(VENV)/.ready
+	$(BIN)/pip install --quiet --group docs
+	$(BIN)/sphinx-build -W --keep-going -q -j auto -d build/docs/doctrees docs build/docs/html
+	@echo "wrote build/docs/html/index.html"
 
 # An archive of the sources and, from it, a wheel for every Python at hand, each tried with its tests
 # in an environment of its own that has no compiler.
@@ -82,7 +88,7 @@ $(VENV)/bin/python:
 	$(BIN)/pip install --quiet --upgrade pip
 
 $(VENV)/.demo-ready: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/pip install --quiet -e .
+	$(BIN)/pip install --quiet -e ".[report]"
 	touch $@
 
 $(VENV)/.ready: $(VENV)/.demo-ready
@@ -94,7 +100,8 @@ $(VENV)-torch/.ready: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)-torch
 	$(VENV)-torch/bin/pip install --quiet --upgrade pip
 	$(VENV)-torch/bin/pip install --quiet torch==2.13.0
-	$(VENV)-torch/bin/pip install --quiet -e . --group test
+	$(VENV)-torch/bin/pip install --quiet -e . --group test jax
+	$(VENV)-torch/bin/pip install --quiet --no-deps torchmetrics lightning-utilities probly==0.3.0 tqdm
 	touch $@
 
 clean:

@@ -20,6 +20,9 @@ SUITES = {
     "entropy_hartley": "Entropy and Hartley families",
     "distances": "Other distances",
     "sets": "Other credal sets",
+    "tensors": "Tensors and gradients",
+    "predictors": "Credal predictors",
+    "diagnosis": "Diagnosis of members",
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -125,16 +125,21 @@ def numpy_moebius_hartley(P):
     return float((lower[1:] * np.log2(sizes[1:])).sum())
 
 
+def literal_total_variation(P):
+    """Return TU, both aleatoric ends and EU of one instance by the paper's pseudocode."""
+    total = 1 - P.min(axis=0).max()
+    aleatoric = min(1 - row.max() for row in P), linprog_upper(P)
+    widest = max((np.abs(a - b).sum() for a, b in itertools.combinations(P, 2)), default=0.0) / 4
+    return total, *aleatoric, widest
+
+
 def literal_families(P):
     """Return all three families of one instance by the paper's pseudocode."""
     upper = slsqp_upper_entropy(P)
     lower = entropies(P)
     hartley = literal_hartley(P)
-    total = 1 - P.min(axis=0).max()
-    aleatoric = min(1 - row.max() for row in P), linprog_upper(P)
-    widest = max(np.abs(a - b).sum() for a, b in itertools.combinations(P, 2)) / 4
     return {
-        "tv": (total, *aleatoric, widest),
+        "tv": literal_total_variation(P),
         "entropy": (upper, lower, upper - lower),
         "hartley": (upper, upper - hartley, hartley),
     }

@@ -14,8 +14,10 @@
 #include "entropy.hpp"
 #include "game.hpp"
 #include "intervals.hpp"
+#include "leave_one_out.hpp"
 #include "pairs.hpp"
 #include "parallel.hpp"
+#include "pullback.hpp"
 #include "subsets.hpp"
 
 namespace nb = nanobind;
@@ -32,7 +34,10 @@ using Out1 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Pairs = nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Out2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Classes = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class Array>
 auto data_or_null(const std::optional<Array>& array) {
@@ -59,15 +64,15 @@ void bind(nb::module_& m) {
     m.def(
         "closed_forms",
         [](Members<T> P, std::optional<Out1> max_lower, std::optional<Out1> max_upper,
-           std::optional<Out1> diameter, int method, int threads) {
+           std::optional<Out1> diameter, int method, int threads, std::optional<Pairs> pairs) {
             nb::gil_scoped_release release;
             closed_forms(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                          static_cast<int>(P.shape(2)), data_or_null(max_lower),
                          data_or_null(max_upper), data_or_null(diameter),
-                         static_cast<PairMethod>(method), threads);
+                         static_cast<PairMethod>(method), threads, data_or_null(pairs));
         },
         "members"_a.noconvert(), "max_lower"_a.none(), "max_upper"_a.none(), "diameter"_a.none(),
-        "method"_a, "threads"_a);
+        "method"_a, "threads"_a, "pairs"_a.none() = nb::none());
 
     m.def(
         "edge_diameter",
@@ -114,6 +119,19 @@ void bind(nb::module_& m) {
         },
         "members"_a.noconvert(), "max_lower"_a, "max_upper"_a, "diameter"_a, "value"_a, "gap"_a,
         "threads"_a);
+
+    m.def(
+        "leave_one_out",
+        [](Members<T> P, Out1 max_lower, Out1 diameter, Out2 lower, Out2 spread, Flags widest,
+           Out2 squares, Classes top, int threads) {
+            nb::gil_scoped_release release;
+            const LeaveOneOut out{max_lower.data(), diameter.data(), lower.data(), spread.data(),
+                                  widest.data(), squares.data(), top.data()};
+            leave_one_out(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                          static_cast<int>(P.shape(2)), out, threads);
+        },
+        "members"_a.noconvert(), "max_lower"_a, "diameter"_a, "lower"_a, "spread"_a, "widest"_a,
+        "squares"_a, "top"_a, "threads"_a);
 
     m.def(
         "max_entropy",
@@ -165,6 +183,39 @@ void bind(nb::module_& m) {
                                 static_cast<int>(P.shape(2)), values.data(), threads);
         },
         "members"_a.noconvert(), "values"_a, "threads"_a);
+}
+
+// Gradients, in the dtype of the members.
+template <class T>
+void bind_pullbacks(nb::module_& m) {
+    using Gradient = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+    m.def(
+        "tv_pullback",
+        [](Members<T> P, std::optional<Weights> max_lower, std::optional<Weights> max_upper,
+           std::optional<Weights> diameter, std::optional<Weights> value,
+           std::optional<Pairs> pairs, std::optional<Out2> weights, std::optional<Out2> dual,
+           Gradient gradient, int threads) {
+            nb::gil_scoped_release release;
+            const TvCotangents loss{data_or_null(max_lower), data_or_null(max_upper),
+                                    data_or_null(diameter),  data_or_null(value),
+                                    data_or_null(pairs),     data_or_null(weights),
+                                    data_or_null(dual)};
+            tv_pullback(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                        static_cast<int>(P.shape(2)), loss, gradient.data(), threads);
+        },
+        "members"_a.noconvert(), "max_lower"_a.none(), "max_upper"_a.none(), "diameter"_a.none(),
+        "value"_a.none(), "pairs"_a.none(), "weights"_a.none(), "dual"_a.none(),
+        "gradient"_a.noconvert(), "threads"_a);
+
+    m.def(
+        "hartley_pullback",
+        [](Members<T> P, Weights w, Weights cotangent, Gradient gradient, int threads) {
+            nb::gil_scoped_release release;
+            hartley_pullback(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                             static_cast<int>(P.shape(2)), w.data(), cotangent.data(),
+                             gradient.data(), threads);
+        },
+        "members"_a.noconvert(), "w"_a, "cotangent"_a, "gradient"_a.noconvert(), "threads"_a);
 }
 
 // Boxes and sums over events: float64 only, the sets convert their data block by block.
@@ -238,6 +289,8 @@ NB_MODULE(_kernels, m) {
     using namespace credalens;
     bind<float>(m);
     bind<double>(m);
+    bind_pullbacks<float>(m);
+    bind_pullbacks<double>(m);
     m.def(
         "hartley_weights",
         [](int K, Out1 w, Out1 log_v) {

@@ -118,7 +118,8 @@ CREDALENS_INLINE void add_pairs(const double* rows, std::size_t stride, int M, i
 // All pairs of few members: some classes of every row are brought to float64 once, and all pairs
 // are summed over them while they are in the first-level cache.
 template <class T>
-CREDALENS_INLINE double blocked_diameter(const T* P, int M, int K, double* block, double* sums) {
+CREDALENS_INLINE double blocked_diameter(const T* P, int M, int K, double* block, double* sums,
+                                         std::int64_t* pair) {
     std::fill(sums, sums + M * M, 0.0);
     const int columns = block_columns(M);
     for (int first = 0; first < K; first += columns) {
@@ -136,7 +137,9 @@ CREDALENS_INLINE double blocked_diameter(const T* P, int M, int K, double* block
         }
         add_pairs(block, width, M, width, sums);
     }
-    return *std::max_element(sums, sums + M * M);
+    const double* best = std::max_element(sums, sums + M * M);
+    if (pair) pair[0] = (best - sums) / M, pair[1] = (best - sums) % M;
+    return *best;
 }
 
 // All pairs of many members, two by two rows at a time. K is a whole number of vectors.
@@ -162,8 +165,24 @@ CREDALENS_INLINE double plain_diameter(const T* rows, int M, int K) {
 
 // The sign form for one class: nothing to choose.
 template <class T>
-CREDALENS_INLINE double spread(const T* P, int M) {
-    return static_cast<double>(*std::max_element(P, P + M)) - *std::min_element(P, P + M);
+CREDALENS_INLINE double spread(const T* P, int M, std::int64_t* pair) {
+    const T *top = std::max_element(P, P + M), *bottom = std::min_element(P, P + M);
+    if (pair) pair[0] = top - P, pair[1] = bottom - P;
+    return static_cast<double>(*top) - *bottom;
+}
+
+// The members at the two ends of the signed sum that belongs to a leaf of the sign form.
+template <class T>
+CREDALENS_INLINE void sign_pair(const T* P, int M, int K, std::size_t leaf, std::int64_t* pair) {
+    double high = 0, low = 0;
+    for (int m = 0; m < M; ++m) {
+        const T* row = P + static_cast<std::size_t>(m) * K;
+        double sum = row[0];
+        // The sign of the last class is bit 0 of the leaf, that of class 1 its highest one.
+        for (int y = 1; y < K; ++y) sum += (leaf >> (K - 1 - y)) & 1u ? -row[y] : row[y];
+        if (m == 0 || sum > high) high = sum, pair[0] = m;
+        if (m == 0 || sum < low) low = sum, pair[1] = m;
+    }
 }
 
 // Widens [low, high] by s + r and [low + 1, high + 1] by s - r over M members.
@@ -187,7 +206,8 @@ CREDALENS_INLINE void sign_leaf(const double* s, const double* r, int M, double*
 // cache. `pattern` walks the signs of classes 1 .. K-2; the last class is done both ways in the
 // leaf. high and low hold the ends of s.P_m for each sign vector.
 template <class T>
-CREDALENS_INLINE double sign_diameter(const T* P, int M, int K, Workspace<T>& ws) {
+CREDALENS_INLINE double sign_diameter(const T* P, int M, int K, Workspace<T>& ws,
+                                      std::int64_t* pair) {
     const int depth = K - 2;
     const std::size_t leaves = std::size_t{1} << (K - 1);
     double *high = ws.high.data(), *low = ws.low.data();
@@ -219,6 +239,11 @@ CREDALENS_INLINE double sign_diameter(const T* P, int M, int K, Workspace<T>& ws
     double best = 0;
     for (std::size_t leaf = 0; leaf < leaves; ++leaf)
         best = std::max(best, high[leaf] - low[leaf]);
+    if (pair) {
+        std::size_t leaf = 0;
+        while (leaf + 1 < leaves && high[leaf] - low[leaf] < best) ++leaf;
+        sign_pair(P, M, K, leaf, pair);
+    }
     return best;
 }
 
@@ -227,7 +252,7 @@ CREDALENS_INLINE double sign_diameter(const T* P, int M, int K, Workspace<T>& ws
 // that too few would be spared.
 template <class T>
 CREDALENS_INLINE double sorted_diameter(const T* rows, int M, int K, bool insist,
-                                        Workspace<T>& ws) {
+                                        Workspace<T>& ws, std::int64_t* pair) {
     const std::size_t stride = K;
     double* centroid = ws.centroid.data();
     std::fill(centroid, centroid + K, 0.0);
@@ -256,9 +281,13 @@ CREDALENS_INLINE double sorted_diameter(const T* rows, int M, int K, bool insist
         // A tile of the plain loop is about twice as fast a pair as this loop.
         if (left > 0.35 * (0.5 * M * (M - 1.0))) return plain_diameter(rows, M, K);
     }
+    if (pair) pair[0] = pair[1] = 0, best = 0;  // the probe did not say which pair it was
     for (int i = 0; i < M; ++i)
-        for (int j = i + 1; j < M && radius[order[i]] + radius[order[j]] > best; ++j)
-            best = std::max(best, l1(rows + order[i] * stride, rows + order[j] * stride, K));
+        for (int j = i + 1; j < M && radius[order[i]] + radius[order[j]] > best; ++j) {
+            const double here = l1(rows + order[i] * stride, rows + order[j] * stride, K);
+            if (pair && here > best) pair[0] = order[i], pair[1] = order[j];
+            best = std::max(best, here);
+        }
     return best;
 }
 
@@ -295,12 +324,13 @@ CREDALENS_INLINE void extremes(const T* P, int M, int K, T* lower, double* max_l
 
 template <class T>
 CREDALENS_INLINE double diameter_of(const T* P, int M, int K, PairMethod method, bool insist,
-                                    Workspace<T>& ws) {
+                                    Workspace<T>& ws, std::int64_t* pair) {
+    if (pair) pair[0] = pair[1] = 0;
     if (M < 2) return 0;
     if (method == PairMethod::signs)
-        return K == 1 ? spread(P, M) : sign_diameter(P, M, K, ws);
+        return K == 1 ? spread(P, M, pair) : sign_diameter(P, M, K, ws, pair);
     if (method == PairMethod::plain && M <= kMaxBlockedMembers)
-        return blocked_diameter(P, M, K, ws.block.data(), ws.sums.data());
+        return blocked_diameter(P, M, K, ws.block.data(), ws.sums.data(), pair);
     const int width = padded(K);
     const T* rows = P;
     if (width != K) {
@@ -309,33 +339,39 @@ CREDALENS_INLINE double diameter_of(const T* P, int M, int K, PairMethod method,
                         P + static_cast<std::size_t>(m) * K, sizeof(T) * K);
         rows = ws.rows.data();
     }
-    if (method == PairMethod::sorted) return sorted_diameter(rows, M, width, insist, ws);
+    if (method == PairMethod::sorted)
+        return sorted_diameter(rows, M, width, insist || pair, ws, pair);
     return plain_diameter(rows, M, width);
 }
 
 template <class T>
 CREDALENS_INLINE void process(const T* P, std::size_t begin, std::size_t end, int M, int K,
                               double* max_lower, double* max_upper, double* diameter,
-                              PairMethod method, bool insist, Workspace<T>& ws) {
+                              std::int64_t* pairs, PairMethod method, bool insist,
+                              Workspace<T>& ws) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     for (std::size_t i = begin; i < end; ++i) {
         if (max_lower || max_upper)
             extremes(P + i * size, M, K, ws.lower.data(), max_lower ? max_lower + i : nullptr,
                      max_upper ? max_upper + i : nullptr);
-        if (diameter) diameter[i] = diameter_of(P + i * size, M, K, method, insist, ws);
+        if (diameter)
+            diameter[i] = diameter_of(P + i * size, M, K, method, insist, ws,
+                                      pairs ? pairs + 2 * i : nullptr);
     }
 }
 
 CREDALENS_CLONES void process_range(const float* P, std::size_t begin, std::size_t end, int M,
                                     int K, double* max_lower, double* max_upper, double* diameter,
-                                    PairMethod method, bool insist, Workspace<float>& ws) {
-    process(P, begin, end, M, K, max_lower, max_upper, diameter, method, insist, ws);
+                                    std::int64_t* pairs, PairMethod method, bool insist,
+                                    Workspace<float>& ws) {
+    process(P, begin, end, M, K, max_lower, max_upper, diameter, pairs, method, insist, ws);
 }
 
 CREDALENS_CLONES void process_range(const double* P, std::size_t begin, std::size_t end, int M,
                                     int K, double* max_lower, double* max_upper, double* diameter,
-                                    PairMethod method, bool insist, Workspace<double>& ws) {
-    process(P, begin, end, M, K, max_lower, max_upper, diameter, method, insist, ws);
+                                    std::int64_t* pairs, PairMethod method, bool insist,
+                                    Workspace<double>& ws) {
+    process(P, begin, end, M, K, max_lower, max_upper, diameter, pairs, method, insist, ws);
 }
 
 // Measured crossing: a leaf of the sign form costs about as much as four entries of a pair.
@@ -348,21 +384,24 @@ PairMethod choose(int M, int K) {
 
 template <class T>
 void closed_forms(const T* P, std::size_t n, int M, int K, double* max_lower, double* max_upper,
-                  double* diameter, PairMethod method, int threads) {
+                  double* diameter, PairMethod method, int threads, std::int64_t* pairs) {
     const bool insist = method != PairMethod::automatic;
     if (!insist) method = choose(M, K);
+    // The fast loop over all pairs of many members does not say which one was the widest.
+    if (pairs && method == PairMethod::plain && M > kMaxBlockedMembers) method = PairMethod::sorted;
     const std::size_t size = static_cast<std::size_t>(M) * K;
     const std::size_t work = size * (diameter ? 1 + M / 4 : 1);
     const std::size_t grain = 1 + (std::size_t{1} << 17) / work;
     parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
         Workspace<T> ws(M, K, diameter ? method : PairMethod::plain);
-        process_range(P, begin, end, M, K, max_lower, max_upper, diameter, method, insist, ws);
+        process_range(P, begin, end, M, K, max_lower, max_upper, diameter, pairs, method, insist,
+                      ws);
     });
 }
 
 template void closed_forms(const float*, std::size_t, int, int, double*, double*, double*,
-                           PairMethod, int);
+                           PairMethod, int, std::int64_t*);
 template void closed_forms(const double*, std::size_t, int, int, double*, double*, double*,
-                           PairMethod, int);
+                           PairMethod, int, std::int64_t*);
 
 }  // namespace credalens

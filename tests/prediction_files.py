@@ -11,7 +11,7 @@ import pyarrow.parquet
 import typer
 from typer.testing import CliRunner
 
-from credalens.cli import doctor, evaluate, pick, score
+from credalens.cli import doctor, evaluate, pick, report, score
 
 NAMES = ("cat", "dog", "bird")
 runner = CliRunner(env={"COLUMNS": "100", "FORCE_COLOR": None})
@@ -20,7 +20,7 @@ runner = CliRunner(env={"COLUMNS": "100", "FORCE_COLOR": None})
 def make_app():
     app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     app.callback()(lambda: None)
-    for module in (score, evaluate, pick, doctor):
+    for module in (score, evaluate, pick, report, doctor):
         module.register(app)
     return app
 

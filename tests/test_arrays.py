@@ -291,18 +291,6 @@ class TestTorch:
         x = torch.from_numpy(P.copy()).transpose(1, 2).contiguous().transpose(1, 2)
         assert_array_equal(cl.total_uncertainty(x).numpy(), EXPECTED[0])
 
-    def test_gradients_are_refused(self, torch):
-        x = torch.tensor([[0.5, 0.5]], requires_grad=True)
-        with pytest.raises(
-            ValueError, match=r"^members: the tensor requires grad; pass members.det"
-        ):
-            cl.quantify(x)
-
-    def test_other_devices_are_refused(self, torch):
-        x = torch.empty((2, 2), device="meta")
-        with pytest.raises(ValueError, match=r"^members: the tensor is on meta; pass members.cpu"):
-            cl.quantify(x)
-
     def test_bad_rows_are_named(self, torch):
         with pytest.raises(ValueError, match=r"^members: row 1 \(zero-based\) sums to 0.75; "):
             cl.quantify(torch.tensor([[0.5, 0.5], [0.5, 0.25]]))

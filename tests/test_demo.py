@@ -13,7 +13,7 @@ import credalens as cl
 from credalens.experiments import demo
 from credalens.predictors import random_forests
 
-FILES = ["scores.csv", "rejection_curves.png", "simplex.png"]
+FILES = ["scores.csv", "rejection_curves.png", "simplex.png", "report.html"]
 COLUMNS = [
     "prediction",
     "tv_total", "entropy_total",
@@ -64,11 +64,11 @@ def table(path):
     return dict(zip(header, zip(*lines, strict=True), strict=True))
 
 
-def test_three_files_and_nothing_else(finished):
+def test_four_files_and_nothing_else(finished):
     out, result, _ = finished
     assert result.files == [out / name for name in FILES]
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
-    for path in result.files[1:]:
+    for path in result.files[1:3]:
         data = path.read_bytes()
         assert data.startswith(b"\x89PNG\r\n\x1a\n")
         assert data.rstrip().endswith(b"IEND\xaeB`\x82")  # whole
@@ -126,6 +126,15 @@ def test_the_summary(finished):
     assert np.mean([curve.auc for curve in result.random]) == pytest.approx(
         result.accuracy, abs=0.03
     )
+
+
+def test_the_diagnosis(finished):
+    _, result, seen = finished
+    members, labels = seen["digits"]
+    assert result.diagnosis.spoilers == []
+    assert result.diagnosis.verdicts == cl.diagnose_members(members, labels).verdicts
+    assert result.spoilt.spoilers == [3]
+    assert "predicts class 3 for every input" in result.spoilt.notes[0]
 
 
 def test_the_same_seed_gives_the_same_numbers(finished, quick, tmp_path):
@@ -201,7 +210,7 @@ def test_scores_keep_every_bit(tmp_path):
     assert_array_equal([float(x) for x in table(path)["hartley_epistemic"]], values)
 
 
-@pytest.mark.parametrize("name", FILES[1:])
+@pytest.mark.parametrize("name", FILES[1:3])
 def test_pictures_survive_a_failure(finished, quick, monkeypatch, tmp_path, name):
     from matplotlib.figure import Figure
 

@@ -4,10 +4,17 @@ from typing import Any
 
 from credalens.distances import MMD, Kolmogorov, TestFunctions, TotalVariation, Wasserstein
 from credalens.evaluation import (
+    ActiveLearning,
+    MemberDiagnosis,
+    OODScores,
     RejectionCurve,
+    active_learning_curve,
+    diagnose_members,
     majority_vote,
+    ood_scores,
     rejection_curve,
     rejection_order,
+    trim,
 )
 from credalens.measures import (
     Interval,
@@ -32,10 +39,12 @@ from credalens.sets import (
     ProbabilityIntervals,
     TotalVariationBall,
     as_credal_set,
+    from_probly,
 )
 
 __all__ = [
     "MMD",
+    "ActiveLearning",
     "BeliefFunction",
     "Contamination",
     "ConvexHull",
@@ -43,6 +52,8 @@ __all__ = [
     "Interval",
     "Kolmogorov",
     "LowerProbability",
+    "MemberDiagnosis",
+    "OODScores",
     "ProbabilityIntervals",
     "RejectionCurve",
     "TestFunctions",
@@ -50,27 +61,36 @@ __all__ = [
     "TotalVariationBall",
     "Uncertainty",
     "Wasserstein",
+    "active_learning_curve",
     "aleatoric_uncertainty",
     "as_credal_set",
+    "diagnose_members",
     "epistemic_uncertainty",
+    "from_probly",
     "generalized_hartley",
     "imprecision_bound",
     "lower_entropy",
     "majority_vote",
     "maximum_mean_imprecision",
+    "ood_scores",
     "quantify",
     "rejection_curve",
     "rejection_order",
     "summarize",
     "total_uncertainty",
+    "trim",
     "upper_entropy",
 ]
 
 
 def __getattr__(name: str) -> Any:
     # Modules that import heavy libraries are loaded when they are first asked for.
-    if name in ("axioms", "plots"):
+    if name in ("axioms", "plots", "predictors", "report"):
         import importlib
 
         return importlib.import_module(f"credalens.{name}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("credalens")
     raise AttributeError(f"module 'credalens' has no attribute {name!r}")

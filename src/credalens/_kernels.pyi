@@ -1,6 +1,6 @@
 from typing import Any
 
-from numpy import float64, int64
+from numpy import float64, int32, int64, uint8
 from numpy.typing import NDArray
 
 _Float = NDArray[Any]
@@ -14,6 +14,7 @@ def closed_forms(
     diameter: _Out | None,
     method: int,
     threads: int,
+    pairs: NDArray[int64] | None = None,
 ) -> None: ...
 def edge_diameter(
     members: _Float,
@@ -39,6 +40,17 @@ def tv_profile(
     diameter: _Out,
     value: _Out,
     gap: _Out,
+    threads: int,
+) -> None: ...
+def leave_one_out(
+    members: _Float,
+    max_lower: _Out,
+    diameter: _Out,
+    lower: _Out,
+    spread: _Out,
+    widest: NDArray[uint8],
+    squares: _Out,
+    top: NDArray[int32],
     threads: int,
 ) -> None: ...
 def max_entropy(
@@ -80,5 +92,20 @@ def box_min_entropy(
 def balanced_subsets(weights: _Out, cap: _Out, lower: _Out, upper: _Out, threads: int) -> None: ...
 def excess_sums(
     weights: _Out, threshold: _Out, size_weights: _Out, value: _Out, threads: int
+) -> None: ...
+def tv_pullback(
+    members: _Float,
+    max_lower: _Out | None,
+    max_upper: _Out | None,
+    diameter: _Out | None,
+    value: _Out | None,
+    pairs: NDArray[int64] | None,
+    weights: _Out | None,
+    dual: _Out | None,
+    gradient: _Float,
+    threads: int,
+) -> None: ...
+def hartley_pullback(
+    members: _Float, w: _Out, cotangent: _Out, gradient: _Float, threads: int
 ) -> None: ...
 def instruction_set() -> str: ...

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalens import _kernels
-from credalens._arrays import Array, blocks, num_threads, to_numpy
+from credalens._arrays import (
+    Array,
+    blocks,
+    is_native,
+    lazy,
+    namespace,
+    native,
+    num_threads,
+    origin_of,
+    to_numpy,
+)
 
 
 def refuse(name: str, problem: str, fix: str) -> NoReturn:
@@ -25,6 +35,8 @@ def refuse(name: str, problem: str, fix: str) -> NoReturn:
 def place(index: Iterable[Any]) -> str:
     """Write an index as ``(3, 1)``, or ``3`` if it has one part."""
     parts = [int(i) for i in index]
+    for axis, first in enumerate(lazy.FIRST.get()[: len(parts)]):
+        parts[axis] += first  # a chunk counts from where it starts in the whole array
     return str(parts[0]) if len(parts) == 1 else f"({', '.join(map(str, parts))})"
 
 
@@ -72,15 +84,7 @@ def probabilities(
     the precision of its dtype. ``normalize=True`` divides each row by its sum first.
     """
     array = numeric(x, name)
-    if array.ndim < len(axes):
-        refuse(
-            name,
-            f"has {array.ndim} axes, shape {array.shape}",
-            f"pass an array of shape (..., {', '.join(axes)})",
-        )
-    for axis, size in zip(axes, array.shape[-len(axes) :], strict=True):
-        if size == 0:
-            refuse(name, f"has no {axis}, shape {array.shape}", f"pass at least one of the {axis}")
+    _check_axes(array, name, axes)
     if not validate:
         return array
     if normalize:
@@ -93,6 +97,97 @@ def probabilities(
             integers = to_numpy(x, name)[0].dtype.kind in "iu"
             _refuse_row(array[row], tuple(int(i) for i in row), name, tolerance, integers)
     return array
+
+
+def _check_axes(array: Any, name: str, axes: tuple[str, ...]) -> None:
+    shape = tuple(array.shape)
+    if array.ndim < len(axes):
+        refuse(
+            name,
+            f"has {array.ndim} axes, shape {shape}",
+            f"pass an array of shape (..., {', '.join(axes)})",
+        )
+    for axis, size in zip(axes, shape[-len(axes) :], strict=True):
+        if size == 0:
+            refuse(name, f"has no {axis}, shape {shape}", f"pass at least one of the {axis}")
+
+
+def native_numeric(x: Any, name: str) -> Any:
+    """Return a tensor as a real floating one, where it is; see `numeric`."""
+    xp = namespace(x)
+    if xp.isdtype(x.dtype, "complex floating"):
+        refuse(name, f"is complex ({x.dtype})", "pass real probabilities")
+    return x if xp.isdtype(x.dtype, "real floating") else xp.astype(x, native.wide_dtype(x))
+
+
+def native_finite(x: Any, name: str) -> Any:
+    """Return a tensor ``(..., M, K)`` without NaN and infinity, where it is, as it is if traced."""
+    array = native_numeric(x, name)
+    _check_axes(array, name, ("members", "classes"))
+    without_values = origin_of(x).traced or _on_meta(x)
+    if not without_values and not _holds(namespace(x).isfinite(native.frozen(array)), x, name):
+        finite(native.frozen(x), name)  # which says where
+    return array
+
+
+def native_probabilities(
+    x: Any, name: str, *, normalize: bool = False, validate: bool = True
+) -> Any:
+    """Return a tensor ``(..., M, K)`` of probability vectors, checked where it is.
+
+    The same checks as those of `probabilities`, with one number brought to the host.
+    """
+    array = native_numeric(x, name)
+    _check_axes(array, name, ("members", "classes"))
+    xp = namespace(x)
+    if validate:
+        _check_rows(array, x, name, normalize)
+    return array / xp.sum(array, axis=-1, keepdims=True) if normalize else array
+
+
+def native_pair(p: Any, q: Any) -> tuple[Any, Any]:
+    """Return two tensors ``(..., K)`` of probability vectors, where they are, or one of them."""
+    pair = []
+    for name, x, other in (("p", p, q), ("q", q, p)):
+        if not is_native(x):
+            x = native.constant(probabilities(x, name, axes=("classes",)), other)
+        elif not origin_of(x).traced and not _on_meta(x):
+            native_probabilities(x[..., None, :], name)
+        pair.append(native_numeric(x, name))
+    if pair[0].shape[-1] != pair[1].shape[-1]:
+        refuse("q", f"has {pair[1].shape[-1]} classes", f"pass {pair[0].shape[-1]}, as in p")
+    return pair[0], pair[1]
+
+
+def _check_rows(array: Any, x: Any, name: str, normalize: bool) -> None:
+    origin = origin_of(x)
+    if origin.traced:
+        refuse(
+            name,
+            "is traced by JAX, so that its values cannot be checked",
+            f"pass ConvexHull({name}, validate=False), or use ConvexHull.from_logits",
+        )
+    near = origin.library == "torch" and x.device.type == "cpu"
+    if not near:
+        xp, rows = namespace(x), native.frozen(array)
+        sums = native.widened(xp.sum(rows, axis=-1, dtype=native.wide_dtype(rows)))
+        tolerance = tolerance_of(native.numpy_dtype(array))
+        good = (sums > 0) & (sums < math.inf) if normalize else xp.abs(sums - 1) <= tolerance
+        if _holds(xp.all(rows >= 0, axis=-1) & good, x, name):
+            return
+    # On the host already; or wrong somewhere, and found there.
+    probabilities(native.frozen(x), name, normalize=normalize)
+
+
+def _on_meta(x: Any) -> bool:
+    return str(getattr(x, "device", "")) == "meta"
+
+
+def _holds(truths: Any, x: Any, name: str) -> bool:
+    """Say whether all of `truths` hold, which has to look at the data."""
+    if _on_meta(x):
+        refuse(name, "is on meta, where it has no data to check", "pass validate=False")
+    return bool(namespace(x).all(truths))
 
 
 def _normalized(array: Array, name: str) -> Array:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from credalens.cli import axioms, demo, doctor, evaluate, pick, score
+from credalens.cli import axioms, demo, doctor, evaluate, pick, report, score
 from credalens.experiments.commands import predict, reproduce
 
 app = typer.Typer(
@@ -44,7 +44,7 @@ def _options(
     pass
 
 
-for _command in (demo, score, evaluate, pick, axioms, doctor):
+for _command in (demo, score, report, evaluate, pick, axioms, doctor):
     _command.register(app)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(predict, name="predict")

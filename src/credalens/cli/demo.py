@@ -21,7 +21,8 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="Folder for scores.csv and the pictures.", file_okay=False)
+        Path,
+        typer.Option(help="Folder for the report, scores.csv and the pictures.", file_okay=False),
     ] = Path("credalens-demo"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and the forests.")] = 0,
     distance: Annotated[
@@ -31,8 +32,9 @@ def demo(
     """Train ten forests on handwritten digits and show what they do not know.
 
     Splits scikit-learn's digits 70/30, measures the test part, prints how well each measure finds
-    the errors, and writes scores.csv, rejection_curves.png and simplex.png. With --distance ordinal
-    the classes are five grades of diabetes, and ordinal.png shows where the order matters.
+    the errors, and writes scores.csv, rejection_curves.png, simplex.png and, to look at first,
+    report.html. With --distance ordinal the classes are five grades of diabetes, and ordinal.png
+    shows where the order matters.
     """
     if distance == "ordinal":
         from credalens.experiments import demo_ordinal
@@ -102,8 +104,17 @@ def _print_demo(result: Demo) -> None:
     console.print(table)
     console.print("AUC: area under accuracy against share rejected, 1 is perfect.")
     console.print("MR: share of the curve's steps that do not lose accuracy.")
+    healthy, spoilt = result.diagnosis, result.spoilt
+    console.print(f"Diagnosis: mean TU {healthy.mean_total:.2f}; {'; '.join(healthy.notes)}.")
+    console.print(
+        f"With a constant member added: mean TU {spoilt.mean_total:.2f}; {spoilt.notes[0]}."
+    )
     for path in result.files:
         console.print(f"wrote {path}", soft_wrap=True)
+    if all(path.name != "report.html" for path in result.files):
+        from credalens.report.library import NEEDED
+
+        console.print(f"no report.html: {NEEDED}", soft_wrap=True, markup=False)
 
 
 class _Progress:

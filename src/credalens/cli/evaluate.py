@@ -1,6 +1,8 @@
 """``credalens evaluate``: how well the scores find the errors, and what may be kept."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,28 +75,96 @@ def evaluate(
     With --target-accuracy: the largest share of predictions that can be kept so that the accuracy
     of what is kept is at least the target with the given confidence, and the threshold to use on
     new predictions.
+
+    A folder that score --engine dask has written is evaluated by the scores in it, of any number of
+    rows; from 10 million on there are no bootstrap intervals, and a guarantee comes from about as
+    many rows, drawn at random.
     """  # fmt: skip
+    from credalens.datasets.cluster.results import is_score_folder
+
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
         _check_shares(target_accuracy, confidence)
-        ensemble = inputs.open()
-        columns = measuring.scores(ensemble.n_classes)
-        chosen = _chosen(score, columns.names)
-        describe(ensemble, manners)
-        if not ensemble.has_labels:
-            raise ValueError("labels: no file has them; pass --labels FILE or --label-column NAME")
-        if output is not None:
-            output.mkdir(parents=True, exist_ok=True)
-        side = skipped_path(None if output is None else output / "evaluation.csv")
-        correct, scores = _collect(ensemble, columns, inputs, manners, side)
-        qualities = _qualities(correct, scores, columns, bins, bootstrap, confidence, seed)
-        _show(correct, qualities, bootstrap, confidence)
+        resampling: dict[str, Any] = {
+            "n_bootstrap": bootstrap,
+            "confidence": confidence,
+            "random_state": seed,
+        }
+        if is_score_folder(inputs.files):
+            found = _of_folder(inputs, manners, score, bins, resampling)
+        else:
+            side = skipped_path(None if output is None else output / "evaluation.csv")
+            found = _of_predictions(inputs, measuring, manners, score, bins, resampling, side)
+        qualities = found.qualities
+        _show(found.n_rows, qualities, resampling["n_bootstrap"], confidence)
         answers = {}
         if target_accuracy is not None:
-            answers = _guarantees(correct, scores, chosen, target_accuracy, confidence, seed)
+            answers = _guarantees(*found.labelled(), target_accuracy, confidence, seed)
             _show_guarantees(answers, target_accuracy, confidence)
         if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
             for path in _write(output, qualities, answers):
                 note(f"wrote {path}", manners.quiet)
+
+
+#: Rows of a folder of scores up to which a few numbers of each are held in memory.
+HELD_ROWS = 10_000_000
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Curves and numbers of all scores."""
+
+    n_rows: int
+    qualities: dict[str, "ScoreQuality"]
+    #: Gives what was right, and the scores that a guarantee is wanted for.
+    labelled: Callable[[], tuple[Any, dict[str, Any]]]
+
+
+def _of_predictions(
+    inputs: Inputs,
+    measuring: Measuring,
+    manners: Manners,
+    score: str | None,
+    bins: int,
+    resampling: dict[str, Any],
+    side: Path,
+) -> _Found:
+    """Score the predictions and evaluate the scores, in memory."""
+    ensemble = inputs.open()
+    columns = measuring.scores(ensemble.n_classes)
+    chosen = _chosen(score, columns.names)
+    describe(ensemble, manners)
+    if not ensemble.has_labels:
+        raise ValueError("labels: no file has them; pass --labels FILE or --label-column NAME")
+    side.parent.mkdir(parents=True, exist_ok=True)
+    correct, scores = _collect(ensemble, columns, inputs, manners, side)
+    qualities = _qualities(correct, scores, bins, resampling)
+    return _Found(len(correct), qualities, lambda: (correct, {n: scores[n] for n in chosen}))
+
+
+def _of_folder(
+    inputs: Inputs, manners: Manners, score: str | None, bins: int, resampling: dict[str, Any]
+) -> _Found:
+    """Evaluate scores where they lie; without resamples, whatever their number."""
+    from credalens.datasets.cluster.results import ScoreDataset
+    from credalens.evaluation.selection import streamed_quality
+
+    stored = ScoreDataset(Path(inputs.files[0]), inputs.labels)
+    chosen = _chosen(score, stored.names)
+    if resampling["n_bootstrap"] and stored.rows > HELD_ROWS:
+        note(f"no bootstrap intervals for more than {HELD_ROWS} rows", manners.quiet)
+        resampling["n_bootstrap"] = 0
+    if resampling["n_bootstrap"]:
+        qualities = _qualities(*stored.load(stored.names, HELD_ROWS), bins, resampling)
+    else:
+        qualities = {}
+        with progress("ordering", manners.quiet) as show:
+            for i, name in enumerate(stored.ranked):
+                show(i * stored.rows, len(stored.ranked) * stored.rows)
+                blocks = stored.blocks(stored.columns(name))
+                qualities[name] = streamed_quality(blocks, stored.rows, bins)
+    seed = resampling["random_state"]
+    return _Found(stored.rows, qualities, lambda: stored.load(chosen, HELD_ROWS, seed))
 
 
 def _check_shares(target: float | None, confidence: float) -> None:
@@ -137,32 +207,24 @@ def _collect(
 
 
 def _qualities(
-    correct: Any,
-    scores: dict[str, Any],
-    columns: "ScoreColumns",
-    bins: int,
-    bootstrap: int,
-    confidence: float,
-    seed: int,
+    correct: Any, scores: dict[str, Any], bins: int, resampling: dict[str, Any]
 ) -> dict[str, "ScoreQuality"]:
     from credalens.evaluation.bootstrap import score_quality
     from credalens.measures import Interval
 
     ranked = dict(scores)
-    ends = [f"{columns.family}_aleatoric_{end}" for end in ("lower", "upper")]
-    if all(name in scores for name in ends):
-        ranked[f"{columns.family}_aleatoric (interval)"] = Interval(*(scores[n] for n in ends))
+    for stem in [name.removesuffix("_lower") for name in scores if name.endswith("_lower")]:
+        if f"{stem}_upper" in scores:
+            ends = (scores[f"{stem}_{end}"] for end in ("lower", "upper"))
+            ranked[f"{stem} (interval)"] = Interval(*ends)
     return {
-        name: score_quality(
-            correct, score, n_bins=bins, n_bootstrap=bootstrap, confidence=confidence,
-            random_state=seed,
-        )
+        name: score_quality(correct, score, n_bins=bins, **resampling)
         for name, score in ranked.items()
-    }  # fmt: skip
+    }
 
 
 def _show(
-    correct: Any, qualities: dict[str, "ScoreQuality"], bootstrap: int, confidence: float
+    n_rows: int, qualities: dict[str, "ScoreQuality"], bootstrap: int, confidence: float
 ) -> None:
     from credalens.evaluation.bootstrap import REJECTED
 
@@ -177,25 +239,21 @@ def _show(
     for i, share in enumerate(REJECTED[1:], start=1):
         columns[f"{share:.0%} off"] = [told(q.accuracy_at[i]) for q in qualities.values()]
     everything = next(iter(qualities.values())).accuracy_at[0]
-    typer.echo(f"Accuracy on all {len(correct)} rows in %: {told(everything)}")
+    typer.echo(f"Accuracy on all {n_rows} rows in %: {told(everything)}")
     show_table("Accuracy of the rest in %, with the most uncertain share off", columns)
     if bootstrap:
         typer.echo(f"Ranges: {confidence:.0%} bootstrap intervals, {bootstrap} resamples.")
 
 
 def _guarantees(
-    correct: Any,
-    scores: dict[str, Any],
-    chosen: list[str],
-    target: float,
-    confidence: float,
-    seed: int,
+    correct: Any, scores: dict[str, Any], target: float, confidence: float, seed: int
 ) -> dict[str, "Guarantee"]:
     from credalens.evaluation.guarantee import guaranteed_threshold
 
-    shared = 1 - (1 - confidence) / len(chosen)
+    shared = 1 - (1 - confidence) / len(scores)
     return {
-        name: guaranteed_threshold(correct, scores[name], target, shared, seed) for name in chosen
+        name: guaranteed_threshold(correct, score, target, shared, seed)
+        for name, score in scores.items()
     }
 
 

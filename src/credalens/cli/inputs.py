@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import inspect
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
@@ -23,7 +24,8 @@ class Inputs:
         typer.Argument(
             help="One file with (rows, models, classes) or several with (rows, classes), one a "
             "model: .npy, .npz (probs or logits, perhaps labels), .csv, .tsv, .parquet, .zarr; "
-            "folders and quoted patterns too; - is standard input.",
+            "folders and quoted patterns too; - is standard input. A folder NAME.parquet, or of "
+            "files part-0.parquet, ..., is one model or ensemble, its files' rows in order.",
             show_default=False,
         ),
     ]
@@ -77,8 +79,8 @@ class Inputs:
             raise ValueError(f"--on-error: is {self.on_error!r}; choose stop or skip")
         return self.on_error == "skip"
 
-    def open(self) -> "Ensemble":
-        """Open the files."""
+    def open(self, by_part: bool = False) -> "Ensemble":
+        """Open the files; `by_part`: so that a partition can be read elsewhere."""
         from credalens.datasets.files import Reading, open_ensemble
 
         how = Reading(
@@ -88,14 +90,19 @@ class Inputs:
             self.header,
             self.format,
         )
+        files, labels = self.files, self.labels
+        if by_part:  # workers may have another working folder
+            files = [name if name == "-" else os.path.abspath(name) for name in files]
+            labels = labels and os.path.abspath(labels)
         return open_ensemble(
-            self.files,
+            files,
             how=how,
-            labels=self.labels,
+            labels=labels,
             class_names=_read_names(self.class_names),
             logits=self.logits,
             temperature=self.temperature,
             normalize=self.normalize,
+            by_part=by_part,
         )
 
 

@@ -1,6 +1,7 @@
 """``credalens score``: uncertainty of every row of prediction files."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from credalens.cli.conduct import conduct, note, progress
+from credalens.cli.engine import Engine, score_partitions
 from credalens.cli.inputs import Inputs, Manners, Measuring, command
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ credalens score 'runs/*.npz' --measures tv,entropy,mmi -o scores.csv
 
 credalens score big.npy -o scores.parquet --resume
 
+credalens score runs --labels truth.csv -o scores.csv --report report.html
+
+credalens score predictions.parquet/ --engine dask --workers 8 -o scores
+
 zcat probs.csv.gz | credalens score - --format csv > scores.csv
 """
 
@@ -35,12 +41,13 @@ def score(
     inputs: Inputs,
     measuring: Measuring,
     manners: Manners,
+    engine: Engine,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Where to write: .csv, .parquet, .npz or .jsonl.",
+            help="Where to write: .csv, .parquet, .npz or .jsonl; a folder with --engine dask.",
             show_default="a table on a terminal, CSV in a pipe",
         ),
     ] = None,
@@ -53,6 +60,10 @@ def score(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after what an interrupted run has finished.")
     ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Also write this HTML page, see credalens report.", show_default=False),
+    ] = None,
 ) -> None:
     """Measure the uncertainty of every row: total, aleatoric and epistemic.
 
@@ -67,10 +78,17 @@ def score(
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
         if to not in ("csv", "jsonl"):
             raise ValueError(f"--to: is {to!r}; choose csv or jsonl")
+        if report is not None:
+            _check_report(report, resume or engine.is_dask)
+        if engine.is_dask:
+            score_partitions(engine, inputs, measuring, manners, output, summary)
+            return
         ensemble = inputs.open()
         scores = measuring.scores(ensemble.n_classes, summary)
         describe(ensemble, manners)
         task = _Task(ensemble, scores, inputs, manners)
+        if report is not None:
+            task.also_report()
         if output is not None:
             task.to_file(output, resume, measuring.files)
         elif resume:
@@ -79,6 +97,20 @@ def score(
             task.to_terminal(top)
         else:
             task.to_pipe(to)
+        if report is not None:
+            task.write_report(report)
+
+
+def _check_report(path: Path, partly: bool) -> None:
+    """Refuse, before any work is done, a report that could not be written."""
+    from credalens.report import library
+    from credalens.report.writing import check_path
+
+    if partly:
+        raise ValueError("--report: needs all rows in one run; leave out --resume and --engine "
+                         "dask, or run credalens report on the files")  # fmt: skip
+    library.require()
+    check_path(path)
 
 
 def describe(ensemble: "Ensemble", manners: Manners) -> None:
@@ -102,6 +134,21 @@ class _Task:
     def __init__(self, ensemble: "Ensemble", scores: Any, inputs: Inputs, manners: Manners) -> None:
         self.ensemble, self.scores = ensemble, scores
         self.inputs, self.manners = inputs, manners
+        self._report: Any = None
+        self._start = time.perf_counter()
+
+    def also_report(self) -> None:
+        """Collect what a report needs while the rows go by."""
+        from credalens.cli.report import begin
+
+        self._report = begin(self.ensemble, self.scores.distance)
+
+    def write_report(self, path: Path) -> None:
+        """Write the report of the rows that went by."""
+        from credalens.report.writing import write_page
+
+        write_page(path, self._report, self._start)
+        note(f"wrote {path}; open it in a browser", self.manners.quiet)
 
     def _chunks(self, start: int = 0) -> Iterator[tuple["Chunk", Any]]:
         from credalens.datasets.files.output import as_batch
@@ -113,6 +160,8 @@ class _Task:
             for chunk, columns in scored_chunks(
                 self.ensemble, self.scores, inputs.chunk_rows, start, inputs.skip
             ):
+                if self._report is not None:
+                    self._report.add(chunk.members, chunk.labels, chunk.ids, chunk.rows)
                 yield chunk, as_batch(columns)
                 show(chunk.stop, self.ensemble.expected_rows)
 
@@ -143,9 +192,11 @@ class _Task:
 
     def _described(self, resume: bool, others: tuple[Path, ...]) -> dict[str, Any]:
         """Return what must be the same for a run to go on."""
-        paths = [Path(source.path) for source in self.ensemble.sources if source.path != "stdin"]
-        if resume and len(paths) < len(self.ensemble.sources):
+        sources = [source for source in self.ensemble.sources if source.path != "stdin"]
+        if resume and len(sources) < len(self.ensemble.sources):
             raise ValueError("--resume: cannot be used with standard input; name files")
+        spans = (span for source in sources for span in source.spans(0, source.n_rows or 0))
+        paths = [Path(path) for path, _, _ in spans]
         if self.inputs.labels is not None:
             paths.append(Path(self.inputs.labels))
         stats = {str(path.resolve()): path.stat() for path in (*paths, *others)}

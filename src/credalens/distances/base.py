@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array, per_instance, to_numpy
+from credalens._arrays import Array, lazy, namespace, native, origin_of, per_instance, to_numpy
 
 #: Numbers that a step over a block of instances may hold at once: 1 MB, which stays in the cache.
 BLOCK_FLOATS = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Seminorm:
+    """A distance that is a norm of linear features: ``d(p, q) = scale |(p - q) matrix|``."""
+
+    #: 1, 2 or infinity.
+    order: float
+    #: Features, ``(K, F)``; ``None`` for the probabilities themselves.
+    matrix: Array | None = None
+    scale: float = 1.0
 
 
 class Corners(Protocol):
@@ -44,6 +56,9 @@ class Questions(Protocol):
 
     def diameter(self, distance: Any) -> Array:
         """Return the largest distance between two members."""
+
+    def reach(self, distance: Any) -> Array:
+        """Return the least over y of the largest distance from ``delta_y``."""
 
     def to_hull(self) -> Corners:
         """Return the hull of the corners."""
@@ -100,19 +115,26 @@ class Distance(ABC):
         (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
         return wide
 
-    def total(self, Q: Questions) -> Array:
-        """Return ``min over y of max over p of d(p, delta_y)``."""
-        if self.dirac_costs is not None:
-            return Q.risks(self.dirac_costs)[0]
+    def reach(self, points: Array) -> Array:
+        """Return ``min over y of max over rows p of d(p, delta_y)`` of each ``(..., V, K)``."""
 
         def kernel(block: Array, worst: Array) -> None:
-            # A distance is convex in p, so that its maximum is at a corner.
             apart = self.to_diracs(block.astype(np.float64, copy=False))
             apart.max(axis=1).min(axis=1, out=worst)
 
-        points = Q.to_hull().members
         (worst,) = per_instance(points, kernel, [()], rows=block_rows(points, points.shape[-1]))
         return worst
+
+    def seminorm(self, n_classes: int) -> Seminorm | None:
+        """Return the distance as a norm of linear features, if that is what it is.
+
+        It is what tensors that stay where they are, and gradients, need of a distance.
+        """
+        return None
+
+    def total(self, Q: Questions) -> Array:
+        """Return ``min over y of max over p of d(p, delta_y)``."""
+        return Q.reach(self) if self.dirac_costs is None else Q.risks(self.dirac_costs)[0]
 
     def aleatoric(self, Q: Questions) -> tuple[Array, Array, Array]:
         """Return the ends of ``{min over y of d(p, delta_y) : p in Q}`` and their largest error."""
@@ -126,7 +148,7 @@ class Distance(ABC):
         total, lower = Q.risks(costs)
         upper, gap = Q.maximin(costs)
         # True by definition: rounding must not break it.
-        return total, lower, np.clip(upper, lower, total), gap
+        return total, lower, namespace(upper).clip(upper, lower, total), gap
 
     def epistemic(self, Q: Questions) -> Array:
         """Return half the diameter."""
@@ -156,6 +178,9 @@ class Distance(ABC):
 
     def __call__(self, p: Any, q: Any) -> Any:
         """Return the distance between `p` and `q`, ``(..., K)`` each, which broadcast."""
+        where = {origin_of(p).where, origin_of(q).where}
+        if where != {"host"}:
+            return self._between_elsewhere(p, q, lazily="lazy" in where)
         origin = to_numpy(p, "p")[1]
         first = _validation.probabilities(p, "p", axes=("classes",))
         second = _validation.probabilities(q, "q", axes=("classes",))
@@ -167,6 +192,23 @@ class Distance(ABC):
         dtype = np.result_type(first.dtype, second.dtype)
         result = self.between(first.astype(np.float64), second.astype(np.float64))
         return origin.wrap(np.asarray(result, dtype))
+
+    def _between_elsewhere(self, p: Any, q: Any, *, lazily: bool) -> Any:
+        """Return distances of Dask arrays, or of tensors that stay where they are."""
+        if lazily:
+            data = lazy.batch([p, q], [1, 1], ["p", "q"])
+            if data.shape:
+                return lazy.ask(data, self)
+            return lazy.ask(lazy.batch([p[None], q[None]], [1, 1], ["p", "q"]), self)[0]
+        pair = _validation.native_pair(p, q)
+        norm = self.seminorm(int(pair[0].shape[-1]))
+        if norm is None:
+            _validation.refuse("p", "is a tensor on another device, or requires grad, and this "
+                               "distance takes a solver", "pass p.detach().cpu()")  # fmt: skip
+        self.check_classes(int(pair[0].shape[-1]))
+        difference = native.widened(pair[0]) - native.widened(pair[1])
+        apart = norm.scale * native.norm(native.mapped(difference, norm.matrix), norm.order)
+        return namespace(apart).astype(apart, pair[0].dtype, copy=False)
 
 
 def block_rows(points: Array, times: int = 1) -> int:

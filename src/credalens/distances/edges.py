@@ -31,10 +31,13 @@ class Edges:
 
     @cached_property
     def _matrix(self) -> Array | None:
-        """What `masses` multiplies with for few classes: ``(K, E)``."""
+        """What `masses` multiplies with for few classes."""
+        return self.matrix if len(self.order) <= DENSE_CLASSES else None
+
+    @cached_property
+    def matrix(self) -> Array:
+        """The lengths of the edges that have each class on their side, else 0: ``(K, E)``."""
         K = len(self.order)
-        if K > DENSE_CLASSES:
-            return None
         place = np.empty(K, np.intp)
         place[self.order] = np.arange(K)
         inside = (self.start <= place[:, None]) & (place[:, None] < self.stop)

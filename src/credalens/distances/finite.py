@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import Array, per_instance
 from credalens.distances import choquet
-from credalens.distances.base import Distance, Questions, block_rows
+from credalens.distances.base import Distance, Questions, Seminorm, block_rows
 from credalens.distances.branching import Nodes, maximise
 from credalens.distances.games import least_minimax, maximin
 
@@ -93,6 +94,10 @@ class TestFunctions(Distance):
         """Return the distances of float64 arrays ``(..., K)`` that broadcast."""
         return np.asarray(np.abs((p - q) @ self._functions.T).max(axis=-1, initial=0.0))
 
+    def seminorm(self, n_classes: int) -> Seminorm:
+        """Return the largest difference of the expectations."""
+        return Seminorm(math.inf, self._functions.T)
+
     def _means(self, block: Array) -> Array:
         """Return the expectations of the functions under rows ``(b, M, K)``: ``(b, M, F)``."""
         flat = block.reshape(-1, self.n_classes).astype(np.float64, copy=False)
@@ -115,13 +120,12 @@ class TestFunctions(Distance):
         (wide,) = per_instance(points, kernel, [()], rows=self._rows(points))
         return wide
 
-    def total(self, Q: Questions) -> Array:
-        """Return ``min over y of max over p of d(p, delta_y)``, at a corner each."""
+    def reach(self, points: Array) -> Array:
+        """Return ``min over y of max over rows p of d(p, delta_y)`` of each ``(..., V, K)``."""
 
         def kernel(block: Array, worst: Array) -> None:
             self.to_diracs(block).max(axis=1).min(axis=1, out=worst)
 
-        points = Q.to_hull().members
         (worst,) = per_instance(points, kernel, [()], rows=self._rows(points))
         return worst
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from credalens._arrays import Array, per_instance
-from credalens.distances.base import Distance, Questions, block_rows
+from credalens._arrays import Array, native, per_instance
+from credalens.distances.base import Distance, Questions, Seminorm, block_rows
 from credalens.distances.games import least_minimax
 
 
@@ -39,6 +40,10 @@ class Kolmogorov(Distance):
         """Return the distances of float64 arrays ``(..., K)`` that broadcast."""
         return np.asarray(np.abs(np.cumsum(p - q, axis=-1)[..., :-1]).max(axis=-1, initial=0.0))
 
+    def seminorm(self, n_classes: int) -> Seminorm:
+        """Return the largest difference of the K - 1 cumulative probabilities."""
+        return Seminorm(math.inf, np.triu(np.ones((n_classes, n_classes)))[:, :-1])
+
     def to_diracs(self, points: Array) -> Array:
         """Return ``d(p, delta_y)`` for the rows p of float64 ``(b, M, K)`` and every y."""
         return np.maximum(*_sides(points))
@@ -53,13 +58,12 @@ class Kolmogorov(Distance):
         (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
         return wide
 
-    def total(self, Q: Questions) -> Array:
-        """Return ``min over y of max over p of max(p(< y), p(> y))``, at a corner each."""
+    def reach(self, points: Array) -> Array:
+        """Return ``min over y of max over rows p of max(p(< y), p(> y))``."""
 
         def kernel(block: Array, worst: Array) -> None:
             self.to_diracs(block).max(axis=1).min(axis=1, out=worst)
 
-        points = Q.to_hull().members
         (worst,) = per_instance(points, kernel, [()], rows=block_rows(points))
         return worst
 
@@ -83,7 +87,7 @@ class Kolmogorov(Distance):
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
         """Return the diameter: test functions that are indicators have one level set each."""
         value = Q.diameter(self)
-        return value, np.zeros_like(value)
+        return value, native.no_error(value)
 
 
 def _sides(points: Array) -> tuple[Array, Array]:

@@ -13,7 +13,14 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import Array, per_instance
 from credalens.distances import choquet
-from credalens.distances.base import BLOCK_FLOATS, Distance, Questions, block_rows, square_matrix
+from credalens.distances.base import (
+    BLOCK_FLOATS,
+    Distance,
+    Questions,
+    Seminorm,
+    block_rows,
+    square_matrix,
+)
 from credalens.distances.farthest import farthest
 from credalens.distances.projection import nearest
 
@@ -180,14 +187,18 @@ class MMD(Distance):
         (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
         return wide
 
+    def seminorm(self, n_classes: int) -> Seminorm:
+        """Return the Euclidean distance of the embeddings."""
+        return Seminorm(2, self._vertices)
+
     def _squares(self, x: Array) -> Array:
         """Return the squared distances of points ``(b, M, r)`` from the classes, up to rounding."""
         V = self._vertices
         inner = np.tensordot(x, V, axes=(-1, 1))
         return np.asarray((x * x).sum(axis=-1)[..., None] - 2 * inner + (V * V).sum(axis=1))
 
-    def total(self, Q: Questions) -> Array:
-        """Return ``min over y of max over p of d(p, delta_y)``, at a corner each."""
+    def reach(self, points: Array) -> Array:
+        """Return ``min over y of max over rows p of d(p, delta_y)`` of each ``(..., V, K)``."""
 
         def kernel(block: Array, worst: Array) -> None:
             x = self._embed(block)
@@ -195,7 +206,6 @@ class MMD(Distance):
             # Once more without cancellation, now that the class is known.
             worst[:] = _norm(x - self._vertices[y][:, None]).max(axis=1)
 
-        points = Q.to_hull().members
         (worst,) = per_instance(points, kernel, [()], rows=block_rows(points))
         return worst
 

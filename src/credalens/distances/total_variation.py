@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from credalens import _kernels
-from credalens._arrays import Array, num_threads, per_instance
-from credalens.distances.base import Distance, Questions
+from credalens._arrays import Array, native, num_threads, per_instance
+from credalens.distances.base import Distance, Questions, Seminorm
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class TotalVariation(Distance):
         """Return the distances of float64 arrays ``(..., K)`` that broadcast."""
         return np.asarray(np.abs(p - q).sum(axis=-1) / 2)
 
+    def seminorm(self, n_classes: int) -> Seminorm:
+        """Return half the sum of the absolute differences."""
+        return Seminorm(1, scale=0.5)
+
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
@@ -68,4 +72,4 @@ class TotalVariation(Distance):
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
         """Return the diameter (the paper, Corollary 4.10), which is exact."""
         value = Q.diameter(self)
-        return value, np.zeros_like(value)
+        return value, native.no_error(value)

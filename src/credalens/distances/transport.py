@@ -59,8 +59,8 @@ def transport_costs(cost: Array, p: Array, q: Array) -> Array:
     return value
 
 
-def widest_pair(metric: Array, rows: Array) -> Array:
-    """Return the largest ``W1`` between two rows of each instance ``(b, M, K)``.
+def widest_pair(metric: Array, rows: Array) -> tuple[Array, tuple[Array, Array]]:
+    """Return the largest ``W1`` between two rows of each instance ``(b, M, K)``, and the rows.
 
     What two rows have in common stays where it is. For the rest, sending everything through one
     class, or every bit of mass everywhere in proportion, gives upper bounds, and the functions
@@ -69,23 +69,46 @@ def widest_pair(metric: Array, rows: Array) -> Array:
     """
     emd2 = _solver()
     first, second = np.triu_indices(rows.shape[1], 1)
-    result = np.zeros(len(rows))
+    result, pairs = np.zeros(len(rows)), np.zeros(len(rows), np.intp)
     if len(first) == 0:
-        return result
+        return result, (pairs, pairs)
     chunk = max(1, BLOCK_FLOATS // (len(first) * rows.shape[2]))
     for start in range(0, len(rows), chunk):
         part = rows[start : start + chunk]
         difference = part[:, first] - part[:, second]
         lower, upper = _bounds(metric, difference)
-        best = lower.max(axis=1)
+        best, widest = lower.max(axis=1), lower.argmax(axis=1)
         for i, order in enumerate(np.argsort(-upper, axis=1, kind="stable")):
             for pair in order:
                 if upper[i, pair] <= best[i]:
                     break
                 d = difference[i, pair]
-                best[i] = max(best[i], _cost(emd2, metric, np.maximum(d, 0), np.maximum(-d, 0)))
-        result[start : start + chunk] = best
-    return result
+                cost = _cost(emd2, metric, np.maximum(d, 0), np.maximum(-d, 0))
+                if cost > best[i]:
+                    best[i], widest[i] = cost, pair
+        result[start : start + chunk], pairs[start : start + chunk] = best, widest
+    return result, (first[pairs], second[pairs])
+
+
+def potentials(metric: Array, p: Array, q: Array) -> Array:
+    """Return 1-Lipschitz functions f with ``f . (p - q) = W1(p, q)`` for rows ``(n, K)``.
+
+    A dual solution g on the classes that receive mass gives ``f(z) = min over these y of
+    g(y) + metric(z, y)``, which is Lipschitz, and optimal: no less than the dual at the sources,
+    no more at the others.
+    """
+    from ot import emd
+
+    functions = np.zeros(p.shape)
+    for i, d in enumerate(p - q):
+        sources, sinks = np.flatnonzero(d > 0), np.flatnonzero(d < 0)
+        if len(sources) == 0 or len(sinks) == 0:
+            continue
+        supply, demand = d[sources] / d[sources].sum(), d[sinks] / d[sinks].sum()
+        block = np.ascontiguousarray(metric[np.ix_(sources, sinks)])
+        _, log = emd(supply, demand, block, numItermax=10_000_000, log=True)
+        functions[i] = (metric[:, sinks] - log["v"]).min(axis=1)
+    return functions
 
 
 def _bounds(metric: Array, difference: Array) -> tuple[Array, Array]:

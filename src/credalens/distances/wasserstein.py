@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -12,7 +13,7 @@ import numpy as np
 from credalens import _kernels, _validation
 from credalens._arrays import Array, num_threads, per_instance
 from credalens.distances import choquet, transport
-from credalens.distances.base import Distance, Questions, block_rows, square_matrix
+from credalens.distances.base import Distance, Questions, Seminorm, block_rows, square_matrix
 from credalens.distances.edges import Edges, on_line, on_tree
 
 
@@ -214,10 +215,26 @@ class Wasserstein(Distance):
     def _widest(self, block: Array, wide: Array) -> None:
         rows = block.astype(np.float64, copy=False)
         if self._corners is None:
-            wide[:] = transport.widest_pair(self.cost, rows)
+            wide[:] = transport.widest_pair(self.cost, rows)[0]
             return
         means = (rows.reshape(-1, self.n_classes) @ self._corners.T).reshape(*rows.shape[:2], -1)
         (means.max(axis=1) - means.min(axis=1)).max(axis=1, out=wide, initial=0.0)
+
+    def seminorm(self, n_classes: int) -> Seminorm | None:
+        """Return the mass across edges, or the test functions if they are few; else ``None``."""
+        if self._edges is not None:
+            return Seminorm(1, self._edges.matrix)
+        return None if self._corners is None else Seminorm(math.inf, self._corners.T)
+
+    def widest_functions(self, rows: Array) -> tuple[Array, Array, Array]:
+        """Return the two rows of the widest pair of each ``(b, M, K)``, and its test function.
+
+        The function is 1-Lipschitz, and its expectations differ by the distance.
+        """
+        self._require_metric()
+        first, second = transport.widest_pair(self.cost, rows)[1]
+        each = np.arange(len(rows))
+        return first, second, transport.potentials(self.cost, rows[each, first], rows[each, second])
 
     @cached_property
     def _steps(self) -> Array:

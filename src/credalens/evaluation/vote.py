@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from credalens._arrays import Array, Origin, per_instance
-from credalens.sets import as_credal_set
+from credalens._arrays import Array, per_instance
+from credalens.sets.anywhere import anywhere
 
 
+@anywhere
 def majority_vote(members: Any) -> Any:
     """Return the class that most members put first.
 
@@ -29,8 +30,7 @@ def majority_vote(members: Any) -> Any:
     >>> cl.majority_vote([[[0.6, 0.4], [0.1, 0.9]], [[0.6, 0.4], [0.9, 0.1]]])
     array([1, 0])
     """
-    Q = as_credal_set(members)
-    hull = Q.to_hull().plain()
+    hull = members.on_host().to_hull()
     K = hull.n_classes
 
     def kernel(block: Array, output: Array) -> None:
@@ -44,4 +44,4 @@ def majority_vote(members: Any) -> Any:
         output[tied] = np.where(most[tied], mass, -1.0).argmax(axis=1)
 
     (winner,) = per_instance(hull.members, kernel, [()], dtype=np.float64)
-    return Origin(Q.origin.library).wrap(winner.astype(np.intp))
+    return members.origin.wrap(winner.astype(np.intp))

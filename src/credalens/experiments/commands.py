@@ -201,6 +201,128 @@ def figure2(
     typer.echo(f"wrote {out}/figure2.png, .pdf, .csv and .md")
 
 
+_Dataset = Annotated[str, typer.Option(help="fashion-mnist or svhn.")]
+_Data = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the images; else CREDALENS_DATA, Debian's dataset-fashion-mnist."),
+]
+_Backbone = Annotated[
+    str,
+    typer.Option(
+        metavar="MODULE:FACTORY",
+        help="FACTORY((colours, height, width), classes) returns a PyTorch network.",
+    ),
+]
+_Levels = Annotated[str, typer.Option(help="Relative likelihoods, separated by commas.")]
+_Device = Annotated[str | None, typer.Option(help="Where to train, such as cuda.")]
+_Images = Annotated[
+    Path, typer.Option(help="Folder for the picture and its numbers.", file_okay=False)
+]
+_Ensemble = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the trained ensemble, kept and used again; OUT/DATASET by default.",
+        file_okay=False,
+    ),
+]
+_Quick = Annotated[bool, typer.Option("--quick", help="A sixth of the images, fewer epochs.")]
+_Batches = Annotated[int, typer.Option(min=1, help="Consecutive batches of equal size.")]
+_Bins = Annotated[int, typer.Option(min=2, help="Points on a rejection curve.")]
+_SMALL = "credalens.experiments.networks:small"
+_LEVELS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
+_IMAGES_FOLDER = Path("credalens-images")
+
+
+def _with_ensemble(
+    draw: Callable[..., str],
+    out: Path,
+    ensemble: Path | None,
+    data: Path | None,
+    device: str | None,
+    levels: str,
+    quick: bool,
+    **settings: object,
+) -> str:
+    """Train the ensemble, or take it from its folder, and draw the figure."""
+    from credalens.datasets import MissingDatasetError
+    from credalens.experiments import relative_likelihood as experiment
+
+    try:
+        wanted = experiment.Settings(
+            levels=experiment.parse_levels(levels),
+            size=experiment.QUICK if quick else experiment.FULL,
+            **settings,  # type: ignore[arg-type]
+        )
+        folder = ensemble or out / f"{wanted.dataset}{'-quick' if quick else ''}"
+        return draw(experiment.obtain(wanted, folder, data=data, device=device), out)
+    except (MissingDatasetError, ValueError, OSError, ImportError, FloatingPointError) as error:
+        _refuse(error)
+    except KeyboardInterrupt:
+        typer.echo("Stopped; the same command goes on from here.", err=True)
+        raise typer.Exit(130) from None
+
+
+@reproduce.command(epilog="Example: credalens reproduce figure3 --quick")
+def figure3(
+    dataset: _Dataset = "fashion-mnist",
+    data: _Data = None,
+    backbone: _Backbone = _SMALL,
+    levels: _Levels = _LEVELS,
+    batches: _Batches = 10,
+    bins: _Bins = 30,
+    out: _Images = _IMAGES_FOLDER,
+    ensemble: _Ensemble = None,
+    device: _Device = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    quick: _Quick = False,
+) -> None:
+    """Figure 3: networks of growing relative likelihood on images (needs PyTorch).
+
+    A training that was stopped goes on where it was when it is started again.
+    """
+    from credalens.experiments import figure3 as experiment
+
+    text = _with_ensemble(
+        lambda trained, out: experiment.run(trained, out, batches=batches, bins=bins),
+        out, ensemble, data, device, levels, quick, dataset=dataset, backbone=backbone, seed=seed,
+    )  # fmt: skip
+    typer.echo(text)
+    typer.echo(f"wrote {out}/figure3.png, .pdf, .csv, .md and figure3_curves.csv")
+
+
+@reproduce.command(epilog="Example: credalens reproduce figure4 --quick --constant-class 6")
+def figure4(
+    dataset: _Dataset = "fashion-mnist",
+    data: _Data = None,
+    backbone: _Backbone = _SMALL,
+    levels: _Levels = _LEVELS,
+    constant_class: Annotated[
+        int, typer.Option(min=0, help="The class that the constant member predicts.")
+    ] = 0,
+    batches: _Batches = 10,
+    bins: _Bins = 30,
+    out: _Images = _IMAGES_FOLDER,
+    ensemble: _Ensemble = None,
+    device: _Device = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    quick: _Quick = False,
+) -> None:
+    """Figure 4: the ensemble of Figure 3 with a member that always says the same.
+
+    The ensemble is trained once: figure3 and figure4 use the same folder.
+    """
+    from credalens.experiments import figure4 as experiment
+
+    text = _with_ensemble(
+        lambda trained, out: experiment.run(
+            trained, out, constant_class=constant_class, batches=batches, bins=bins
+        ),
+        out, ensemble, data, device, levels, quick, dataset=dataset, backbone=backbone, seed=seed,
+    )  # fmt: skip
+    typer.echo(text)
+    typer.echo(f"wrote {out}/figure4.png, .pdf, .csv, .md and figure4_curves.csv")
+
+
 def _predict(dataset: str, models: str, out: Path, cache: Path) -> None:
     from credalens.experiments import predict as experiment
 

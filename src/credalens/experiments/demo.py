@@ -18,6 +18,8 @@ from credalens.predictors import random_forests
 
 N_MEMBERS = 10
 N_RANDOM_ORDERS = 100
+#: What the member that is added as a warning predicts for every input: the paper's p0.
+CONSTANT = 3
 
 #: Component, family, and the score as a function of the members ``(n, M, K)``.
 SCORES: tuple[tuple[str, str, Callable[[Array], Any]], ...] = (
@@ -51,6 +53,9 @@ class Demo:
     rows: list[Row]
     oracle: cl.RejectionCurve
     random: list[cl.RejectionCurve]
+    diagnosis: cl.MemberDiagnosis
+    #: The same with one more member, which predicts `CONSTANT` for every input.
+    spoilt: cl.MemberDiagnosis
     files: list[Path]
 
 
@@ -80,7 +85,17 @@ def run(
     write_scores(files[0], scores, predicted, y_test)
     draw_curves(files[1], rows, oracle, random)
     draw_simplex(files[2], seed, track)
-    return Demo(float(np.mean(predicted == y_test)), len(y_test), rows, oracle, random, files)
+    files += write_report(out / "report.html", members, y_test)
+    return Demo(
+        accuracy=float(np.mean(predicted == y_test)),
+        n_test=len(y_test),
+        rows=rows,
+        oracle=oracle,
+        random=random,
+        diagnosis=cl.diagnose_members(members, y_test),
+        spoilt=cl.diagnose_members(with_constant(members), y_test),
+        files=files,
+    )
 
 
 def train(
@@ -102,6 +117,13 @@ def train(
     return np.stack(predictions, axis=1), y_test
 
 
+def with_constant(members: Array) -> Array:
+    """Return ``(n, M, K)`` with one more member, which predicts `CONSTANT` for every input."""
+    n, _, K = members.shape
+    row = np.broadcast_to(np.eye(K)[CONSTANT], (n, 1, K))
+    return np.concatenate([members, row], axis=1)
+
+
 def write_scores(path: Path, scores: dict[Any, Any], predicted: Array, y_test: Array) -> None:
     """Write one line an instance; floats read back to the same bits."""
     columns: dict[str, Any] = {"prediction": predicted}
@@ -117,6 +139,19 @@ def write_scores(path: Path, scores: dict[Any, Any], predicted: Array, y_test: A
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(zip(*(np.asarray(c).tolist() for c in columns.values()), strict=True))
+
+
+def write_report(path: Path, members: Array, y_test: Array) -> list[Path]:
+    """Write the report; nothing, if what draws its charts is not installed."""
+    from credalens.report import library, write
+
+    try:
+        library.require()
+    except ImportError:
+        return []
+    names = [f"forest {m}" for m in range(members.shape[1])]
+    title = f"What {len(names)} forests know of handwritten digits"
+    return [write(path, members, y_test, names=names, title=title)]
 
 
 def draw_curves(

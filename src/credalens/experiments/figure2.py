@@ -14,16 +14,20 @@ from credalens import _validation
 from credalens._files import replacing
 from credalens.datasets import Predictions
 from credalens.experiments.figure1 import save
-from credalens.experiments.protocol import FAMILIES, components, measure
+from credalens.experiments.protocol import FAMILIES, measure
 from credalens.experiments.summary import mean_sd
 from credalens.experiments.table2 import write_csv
 from credalens.experiments.tables import Cell, Table, versions
 
+#: The ends of the aleatoric interval, each as a score of its own.
+LOWER, UPPER = "tv lower", "tv upper"
 TITLES = {"TU": "(a) Total", "AU": "(b) Aleatoric", "EU": "(c) Epistemic"}
 WORDS = {
     ("TU", "tv"): "TV",
     ("TU", "entropy"): "$S^*$",
     ("AU", "tv"): "TV interval",
+    ("AU", LOWER): "TV lower end",
+    ("AU", UPPER): "TV upper end",
     ("AU", "entropy"): "$S_*$",
     ("AU", "hartley"): "$S^* - GH$",
     ("EU", "tv"): "TV",
@@ -37,6 +41,7 @@ class Curves:
     """The curves of each (component, family), one a batch."""
 
     curves: dict[tuple[str, str], list[cl.RejectionCurve]]
+    scores: dict[tuple[str, str], Any]
     oracle: list[cl.RejectionCurve]
     #: What a random order reaches in expectation: the accuracy of the vote throughout.
     random: cl.RejectionCurve
@@ -53,10 +58,12 @@ def curves(
     bins: int = 30,
     families: Sequence[str] = FAMILIES,
     seed: int = 0,
+    ends: bool = False,
 ) -> Curves:
     """Return the rejection curves on consecutive batches of equal size.
 
-    What is left over when the instances do not divide evenly is not used.
+    What is left over when the instances do not divide evenly is not used. With `ends`, each end of
+    the aleatoric interval under total variation is a score too, `LOWER` and `UPPER`.
 
     Examples
     --------
@@ -79,6 +86,9 @@ def curves(
     vote = cl.majority_vote(members)
     accuracy = float(np.mean(vote == labels))
     scores, seconds, error = measure(members, families, seed)
+    if ends and ("AU", "tv") in scores:
+        for name, end in ((LOWER, scores["AU", "tv"].lower), (UPPER, scores["AU", "tv"].upper)):
+            scores["AU", name], seconds["AU", name] = end, seconds["AU", "tv"]
     parts = [slice(b * n, (b + 1) * n) for b in range(batches)]
 
     def cut(score: Any) -> list[cl.RejectionCurve]:
@@ -93,6 +103,7 @@ def curves(
 
     return Curves(
         {key: cut(score) for key, score in scores.items()},
+        scores,
         cut(vote != labels),
         cl.RejectionCurve(np.arange(bins) / bins, np.full(bins, accuracy)),
         accuracy,
@@ -106,26 +117,30 @@ def draw(found: Curves) -> Any:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 4.4), layout="constrained")
-    axes = figure.subplots(1, 3, sharey=True)
+    draw_curves(found, figure.subplots(1, 3, sharey=True))
+    return figure
+
+
+def draw_curves(found: Curves, axes: Any) -> None:
+    """Draw the curves of each component into its panel."""
     for ax, (component, title) in zip(axes, TITLES.items(), strict=True):
-        shown = {
-            WORDS.get(key, key[1]): several
-            for key, several in sorted(found.curves.items(), key=lambda item: _place(item[0][1]))
-            if key[0] == component
-        }
+        shown = {WORDS.get(key, key[1]): found.curves[key] for key in in_order(found, component)}
         reference: dict[str, Any] = {"oracle": found.oracle, "random": found.random}
         cl.plots.rejection_curves(shown, reference=reference, ax=ax)
         ax.legend(frameon=False, loc="center right")
         ax.set_title(f"{title} uncertainty")
     for ax in axes[1:]:
         ax.set_ylabel("")
-    return figure
 
 
-def _place(family: str) -> int:
-    """Put total variation first, so that a family has the same colour in every panel."""
-    order = ("tv", "entropy", "hartley")
-    return order.index(family) if family in order else len(order)
+def in_order(found: Curves, component: str) -> list[tuple[str, str]]:
+    """Return the keys of a component, always with the families in the same order.
+
+    Total variation comes first, so that a family has the same colour in every panel.
+    """
+    order = ("tv", "entropy", "hartley", LOWER, UPPER)
+    keys = [key for key in found.curves if key[0] == component]
+    return sorted(keys, key=lambda key: order.index(key[1]) if key[1] in order else len(order))
 
 
 def run(predictions: Predictions, out: Path, *, name: str = "figure2", **options: Any) -> str:
@@ -138,9 +153,7 @@ def run(predictions: Predictions, out: Path, *, name: str = "figure2", **options
     )
     rows = []
     for component in TITLES:
-        for family in sorted({key[1] for key in found.curves}, key=_place):
-            if component not in components(family):
-                continue
+        for _, family in in_order(found, component):
             several = found.curves[component, family]
             auc = mean_sd([100 * curve.auc for curve in several])
             ratio = mean_sd([100 * curve.monotonicity_ratio for curve in several])

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from credalens._arrays import Array
+from credalens._arrays.host import glimpse
 from credalens.distances import as_distance
 from credalens.measures.interval import Interval
-from credalens.sets import as_credal_set
+from credalens.sets.anywhere import anywhere
 
 #: Certified errors up to this need no word.
 CERTIFIED = 1e-6
 
 
+@anywhere
 def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     """Return the distance of the set from full certainty, ``min_y max_{p in Q} d(p, delta_y)``.
 
@@ -48,10 +49,10 @@ def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     >>> round(float(cl.total_uncertainty([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]], "ordinal")), 3)
     0.6
     """
-    Q = as_credal_set(Q)
     return Q.origin.wrap(as_distance(distance, Q.n_classes).total(Q.plain()))
 
 
+@anywhere
 def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = False) -> Any:
     """Return the interval of ``min_y d(p, delta_y)``, p in the set.
 
@@ -87,7 +88,6 @@ def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     >>> cl.aleatoric_uncertainty([[0.9, 0.1], [0.2, 0.8]]).upper
     np.float64(0.5)
     """
-    Q = as_credal_set(Q)
     lower, upper, error = as_distance(distance, Q.n_classes).aleatoric(Q.plain())
     interval = Interval(Q.origin.wrap(lower), Q.origin.wrap(upper))
     if return_error:
@@ -96,6 +96,7 @@ def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     return interval
 
 
+@anywhere
 def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = False) -> Any:
     """Return half the diameter of the set, ``max_{p, q in Q} d(p, q) / 2``.
 
@@ -127,7 +128,6 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     >>> round(float(cl.epistemic_uncertainty([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])), 3)
     0.1
     """
-    Q = as_credal_set(Q)
     geometry = as_distance(distance, Q.n_classes)
     if not return_error:
         return Q.origin.wrap(geometry.epistemic(Q.plain()))
@@ -135,13 +135,16 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     return Q.origin.wrap(lower / 2), Q.origin.wrap((upper - lower) / 2)
 
 
-def warn_of_error(error: Array, what: str) -> None:
+def warn_of_error(error: Any, what: str) -> None:
     """Warn of instances with an error above `CERTIFIED`, which the caller did not ask for."""
-    large = np.asarray(error) > CERTIFIED
+    seen = glimpse(error)
+    if seen is None:  # traced: nobody knows yet
+        return
+    large = seen > CERTIFIED
     if large.any():
         warnings.warn(
             f"{what}: {int(large.sum())} of {large.size} instances are certified only to "
-            f"{float(np.max(error)):.3g}; pass return_error=True for the error of each",
+            f"{float(np.max(seen)):.3g}; pass return_error=True for the error of each",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

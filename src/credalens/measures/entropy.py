@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array
-from credalens.sets import CredalSet, as_credal_set
+from credalens._arrays.host import glimpse
+from credalens.sets import CredalSet
+from credalens.sets.anywhere import anywhere
 
 #: A duality gap up to this many bits counts as certified.
 CERTIFIED_BITS = 1e-9
@@ -32,6 +33,7 @@ def log_base(base: Any, n_classes: int) -> float:
     return math.log(base)
 
 
+@anywhere
 def upper_entropy(
     Q: Any, base: Any = 2, *, return_error: bool = False, return_distribution: bool = False
 ) -> Any:
@@ -71,12 +73,12 @@ def upper_entropy(
     >>> cl.upper_entropy([[0.9, 0.1], [0.2, 0.8]])
     np.float64(1.0)
     """
-    Q = as_credal_set(Q)
     value, gap, distribution = Q.plain().max_entropy(distribution=return_distribution)
     certify(gap, "upper entropy")
     return _answer(Q, base, value, gap, distribution, return_error)
 
 
+@anywhere
 def lower_entropy(
     Q: Any, base: Any = 2, *, return_error: bool = False, return_distribution: bool = False
 ) -> Any:
@@ -104,36 +106,38 @@ def lower_entropy(
     >>> cl.lower_entropy([[0.5, 0.5], [1.0, 0.0]])
     np.float64(0.0)
     """
-    Q = as_credal_set(Q)
     value, error, distribution = Q.plain().min_entropy(distribution=return_distribution)
     certify(error, "lower entropy")
     return _answer(Q, base, value, error, distribution, return_error)
 
 
-def certify(gap: Array, what: str) -> None:
+def certify(gap: Any, what: str) -> None:
     """Warn of instances whose gap, in nats, is above the certified limit."""
-    bits = np.asarray(gap, np.float64) / math.log(2)
+    seen = glimpse(gap)
+    if seen is None:  # traced: nobody knows yet
+        return
+    bits = seen.astype(np.float64) / math.log(2)
     if bits.max(initial=0.0) > CERTIFIED_BITS:
         warnings.warn(
             f"{what}: {int((bits > CERTIFIED_BITS).sum())} of {bits.size} instances could not be "
             f"certified to {CERTIFIED_BITS:g} bits; the worst error is {bits.max():.3g} bits",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
 def _answer(
     Q: CredalSet,
     base: Any,
-    value: Array,
-    error: Array,
-    distribution: Array | None,
+    value: Any,
+    error: Any,
+    distribution: Any,
     with_error: bool,
 ) -> Any:
     unit = log_base(base, Q.n_classes)
-    answer = [Q.origin.wrap(np.asarray(value / unit, Q.dtype))]
+    answer = [Q.answer(value / unit)]
     if with_error:
-        answer.append(Q.origin.wrap(np.asarray(error / unit, Q.dtype)))
+        answer.append(Q.answer(error / unit))
     if distribution is not None:
-        answer.append(Q.origin.wrap(np.asarray(distribution, Q.dtype)))
+        answer.append(Q.answer(distribution))
     return answer[0] if len(answer) == 1 else tuple(answer)

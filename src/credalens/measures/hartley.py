@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array
+from credalens._arrays import Array, native
 from credalens.measures.entropy import log_base
-from credalens.sets import CredalSet, as_credal_set
+from credalens.sets import CredalSet
+from credalens.sets.anywhere import anywhere
 
 #: Most classes for the sum over all events unless the caller insists, and then.
 EXACT_CLASSES, MOST_EXACT_CLASSES = 26, 30
@@ -36,6 +37,7 @@ def weights(n_classes: int) -> tuple[Array, Array]:
     return w, log_v
 
 
+@anywhere
 def generalized_hartley(
     Q: Any,
     base: Any = 2,
@@ -93,13 +95,11 @@ def generalized_hartley(
     >>> round(float(cl.generalized_hartley([[1.0, 0.0], [0.0, 1.0]])), 6)
     1.0
     """
-    Q = as_credal_set(Q)
     unit = log_base(base, Q.n_classes) / math.log(2)
     value, error = hartley_bits(Q.plain(), method, n_samples, random_state, rtol)
-    result = Q.origin.wrap(np.asarray(value / unit, Q.dtype))
-    if not return_error:
-        return result
-    return result, Q.origin.wrap(np.asarray(error / unit, Q.dtype))
+    return (
+        (Q.answer(value / unit), Q.answer(error / unit)) if return_error else Q.answer(value / unit)
+    )
 
 
 def hartley_bits(
@@ -121,7 +121,7 @@ def hartley_bits(
         method = "exact" if K <= EXACT_CLASSES and cheap else "sample"
     if method == "exact":
         value = _exact(Q)
-        return value, np.zeros_like(value)
+        return value, native.no_error(value)
     seed = _validation.seed(random_state)
     value, error = Q.hartley_sample(weights(K)[1], seed, pairs, rtol, NEGLIGIBLE_BITS, MOST_PAIRS)
     if not pairs:
@@ -167,5 +167,5 @@ def _warn_of_cap(value: Array, error: Array, rtol: float) -> None:
             f"relative standard error of {rtol:g} with {MOST_PAIRS} permutations; the worst is "
             f"{worst:.3g}; pass n_samples for more",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

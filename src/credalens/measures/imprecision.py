@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from credalens._arrays import is_native, namespace, native
 from credalens.distances import as_distance
 from credalens.measures.distance import warn_of_error
-from credalens.sets import as_credal_set
+from credalens.sets.anywhere import anywhere
 
 
+@anywhere
 def maximum_mean_imprecision(Q: Any, distance: Any = "tv", *, return_error: bool = False) -> Any:
     """Return the largest difference of upper and lower Choquet integrals over the test functions.
 
@@ -56,15 +58,14 @@ def maximum_mean_imprecision(Q: Any, distance: Any = "tv", *, return_error: bool
     >>> round(float(cl.maximum_mean_imprecision(members, "ordinal")), 3)
     0.2
     """
-    Q = as_credal_set(Q)
     value, error = as_distance(distance, Q.n_classes).imprecision(Q.plain())
-    result = Q.origin.wrap(np.asarray(value, Q.dtype))
     if return_error:
-        return result, Q.origin.wrap(np.asarray(error, Q.dtype))
+        return Q.answer(value), Q.answer(error)
     warn_of_error(error, "maximum mean imprecision")
-    return result
+    return Q.answer(value)
 
 
+@anywhere
 def imprecision_bound(Q: Any) -> Any:
     """Return ``1 - sum of the lower probabilities of the classes``, at least the MMI under TV.
 
@@ -88,7 +89,8 @@ def imprecision_bound(Q: Any) -> Any:
     >>> round(float(cl.imprecision_bound([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])), 3)
     0.2
     """
-    Q = as_credal_set(Q)
-    certain = np.sum(Q.plain().lower(), axis=-1, dtype=np.float64)
+    lower = Q.plain().lower()
+    wide = native.wide_dtype(lower) if is_native(lower) else np.float64
+    certain = namespace(lower).sum(lower, axis=-1, dtype=wide)
     # Precise rows may sum to a little more than 1.
-    return Q.origin.wrap(np.asarray(np.maximum(1 - certain, 0.0), Q.dtype))
+    return Q.answer(namespace(certain).clip(1 - certain, min=0.0))

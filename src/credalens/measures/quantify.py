@@ -6,18 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from credalens import _validation
-from credalens._arrays import Array
+from credalens._arrays import Array, namespace, native
 from credalens.distances import NAMES, Distance, as_distance
 from credalens.measures.entropy import certify, log_base
 from credalens.measures.hartley import hartley_bits
 from credalens.measures.interval import Interval
 from credalens.measures.uncertainty import Uncertainty
-from credalens.sets import CredalSet, as_credal_set
+from credalens.sets import CredalSet
+from credalens.sets.anywhere import anywhere
 
 
+@anywhere
 def quantify(
     Q: Any, measure: Any = "tv", *, base: Any = 2, random_state: Any = None, **hartley: Any
 ) -> Any:
@@ -42,7 +42,23 @@ def quantify(
     -------
     Uncertainty, or a dict of them for a sequence of measures
         With fields ``total``, ``aleatoric``, ``epistemic`` and ``error``. What families share is
-        computed once; for total variation the data are read once.
+        computed once; for total variation the data are read once. Arrays are of the library, dtype
+        and device that the data have; from Dask arrays they are Dask arrays, and one task a chunk
+        finds all of them.
+
+    Notes
+    -----
+    Tensors of PyTorch that require grad, and arrays of JAX inside ``grad`` and ``jit``, are
+    differentiated by the members of a hull, both aleatoric ends included. The gradient of what a
+    solver finds is that of the objective at the solution (Danskin's theorem): for the upper
+    aleatoric end the weights of the members times those of the classes in the game, for S* that of
+    the entropy at the maximising distribution, for GH each event's weight at the member that gives
+    it the least. Where choices tie, it is the gradient of one of them, or a mean of several: a
+    generalised gradient. Entropies and GH divide rows by their sums first, and are differentiated
+    through that; a class that no member gives mass has the derivative 0. Only first derivatives
+    are to be had from solvers. The sampled GH, and aleatoric ends of distances other than total
+    variation and Wasserstein, have no gradient and say so. Inside JAX's transformations rows cannot
+    be checked: pass ``ConvexHull(members, validate=False)`` or use `ConvexHull.from_logits`.
 
     Examples
     --------
@@ -62,7 +78,6 @@ def quantify(
     unknown = set(hartley) - {"method", "n_samples", "rtol"}
     if unknown:
         raise TypeError(f"quantify() got an unexpected keyword argument {min(unknown)!r}")
-    Q = as_credal_set(Q)
     shared = _Entropies(Q.plain(), base, {"random_state": random_state, **hartley})
     results = {one: _family(Q, one, shared) for one in wanted}
     return results if several else results[measure]
@@ -80,7 +95,7 @@ def _family(Q: CredalSet, measure: Any, shared: _Entropies) -> Uncertainty:
         return Uncertainty(
             wrap(total), Interval(wrap(lower), wrap(upper)), wrap(epistemic), wrap(error)
         )
-    return Uncertainty(*(wrap(np.asarray(value, Q.dtype)) for value in values))
+    return Uncertainty(*map(Q.answer, values))
 
 
 class _Entropies:
@@ -106,7 +121,8 @@ class _Entropies:
         certify(error, "lower entropy")
         lower = lower / self._unit
         # Equal entropies of a precise set may differ by rounding; a difference cannot be negative.
-        return upper, lower, np.maximum(upper - lower, 0), gap + error / self._unit
+        width = namespace(upper).clip(upper - lower, min=0.0)
+        return upper, lower, width, gap + native.beside(error / self._unit, gap)
 
     def hartley(self) -> tuple[Array, Array, Array, Array]:
         """Return S*, S* - GH, GH and the error."""

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from credalens.sets.adapters import is_probly
 from credalens.sets.base import CredalSet
 from credalens.sets.capacities import BeliefFunction, LowerProbability
 from credalens.sets.hull import ConvexHull
 from credalens.sets.intervals import ProbabilityIntervals
 from credalens.sets.neighbourhoods import Contamination, TotalVariationBall
+from credalens.sets.probly import from_probly
 
 __all__ = [
     "BeliefFunction",
@@ -17,11 +19,15 @@ __all__ = [
     "ProbabilityIntervals",
     "TotalVariationBall",
     "as_credal_set",
+    "from_probly",
 ]
 
 
 def as_credal_set(x: Any) -> CredalSet:
     """Return `x` if it is a credal set, else the hull of an array ``(..., M, K)``.
+
+    Objects of probly go through `from_probly`, lists of arrays or frames are one a model as in
+    `ConvexHull`.
 
     Examples
     --------
@@ -29,4 +35,6 @@ def as_credal_set(x: Any) -> CredalSet:
     >>> cl.as_credal_set([[0.5, 0.5], [0.9, 0.1]])
     ConvexHull(batch_shape=(), n_members=2, n_classes=2, dtype=float64)
     """
-    return x if isinstance(x, CredalSet) else ConvexHull(x)
+    if isinstance(x, CredalSet):
+        return x
+    return from_probly(x) if is_probly(x) else ConvexHull(x)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import NUMPY, Array, Origin, to_numpy
+from credalens._arrays import NUMPY, Array, Origin, is_native, to_numpy
+from credalens.sets.anywhere import Recipe, answer_anywhere
 
 if TYPE_CHECKING:
     from credalens.sets.hull import ConvexHull
@@ -22,6 +23,9 @@ class HasDiameter(Protocol):
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
+    def reach(self, points: Array) -> Array:
+        """Return the least over y of the largest distance of a row from ``delta_y``."""
+
 
 class CredalSet(ABC):
     """A batch of closed convex sets of probability vectors.
@@ -33,6 +37,26 @@ class CredalSet(ABC):
 
     #: Where the data came from; results go back there.
     origin: Origin = NUMPY
+    #: How to make the sets of a chunk, if the data are Dask arrays.
+    _recipe: Recipe
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        answer_anywhere(cls)
+
+    def _defer(self, recipe: Recipe) -> None:
+        """Become sets of Dask arrays; what there is of them now are sets of no instance."""
+        none = recipe.build(*recipe.data.empty())
+        for name, value in vars(none).items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "origin", Origin("dask", where="lazy"))
+        object.__setattr__(self, "_recipe", recipe)
+
+    @classmethod
+    def _deferred(cls, recipe: Recipe) -> Self:
+        new = cls.__new__(cls)
+        new._defer(recipe)
+        return new
 
     @property
     @abstractmethod
@@ -59,7 +83,25 @@ class CredalSet(ABC):
 
     @abstractmethod
     def plain(self) -> Self:
-        """Return the same sets with NumPy as their origin, sharing memory."""
+        """Return the same sets with NumPy as their origin, sharing memory.
+
+        For tensors that stay where they are, what answers for them there.
+        """
+
+    def on_host(self) -> Self:
+        """Return the same sets with NumPy as their origin, copied from another device if need be.
+
+        Dask arrays are not computed but refused.
+        """
+        return self.plain()
+
+    def settled(self, origin: Origin) -> Self:
+        """Return the same sets as if their data had come from `origin`, if that can be said."""
+        return self
+
+    def answer(self, x: Any) -> Any:
+        """Return what was computed, in the dtype and array library of the data."""
+        return self.origin.wrap(x if is_native(x) else np.asarray(x, self.dtype))
 
     def to_hull(self) -> ConvexHull:
         """Return the convex hull of the corners."""
@@ -142,7 +184,7 @@ class CredalSet(ABC):
 
         Choquet integrals are then exactly the lower expectations. O(K^2 2^K).
         """
-        return truth(self.origin, two_monotone(self.plain().lower_probabilities()))
+        return self.origin.wrap(np.asarray(two_monotone(self.plain().lower_probabilities())))
 
     def choquet(self, f: Any) -> Any:
         """Return the Choquet integrals of test functions by the lower probability.
@@ -166,6 +208,10 @@ class CredalSet(ABC):
     def diameter(self, distance: HasDiameter) -> Array:
         """Return the largest distance between two members of the set."""
         return self.to_hull().diameter(distance)
+
+    def reach(self, distance: HasDiameter) -> Array:
+        """Return ``min over y of max over p of d(p, delta_y)``, which is at a corner."""
+        return self.to_hull().reach(distance)
 
     def diameter_bounds(self, distance: HasDiameter) -> tuple[Array, Array]:
         """Return certified bounds of the diameter, equal where it is known exactly."""
@@ -220,7 +266,8 @@ class CredalSet(ABC):
                 "other", f"has {other.n_classes} classes", f"pass a set over {self.n_classes}"
             )
         single = min(self.dtype.itemsize, other.dtype.itemsize) < 8
-        return truth(self.origin, other.plain()._holds(self.plain(), 1e-6 if single else 1e-9))
+        held = other.on_host()._holds(self.on_host(), 1e-6 if single else 1e-9)
+        return self.origin.wrap(np.asarray(held))
 
     def __ge__(self, other: Any) -> Any:
         """Say whether each set holds the set of `other`, up to rounding."""
@@ -243,6 +290,14 @@ class CredalSet(ABC):
         )
 
 
+answer_anywhere(CredalSet)
+
+
+def lazy_error() -> TypeError:
+    """Return the error for what cannot be said of Dask arrays before they are computed."""
+    return TypeError("the data of this set are Dask arrays; compute them before asking this")
+
+
 def point(p: Any, n_classes: int, name: str = "p") -> tuple[Array, Origin]:
     """Return `p` checked as one distribution over `n_classes`, or many, and its origin."""
     origin = to_numpy(p, name)[1]
@@ -252,13 +307,6 @@ def point(p: Any, n_classes: int, name: str = "p") -> tuple[Array, Origin]:
             name, f"has {array.shape[-1]} classes", f"pass distributions over {n_classes} classes"
         )
     return array, origin
-
-
-def truth(origin: Origin, array: Any) -> Any:
-    """Return truth values as an array of the library that came in."""
-    if origin.library == "torch":
-        return Origin("torch").wrap(np.asarray(array))
-    return np.asarray(array)[()]
 
 
 def event_count(n_classes: int, batch_shape: tuple[int, ...] = ()) -> int:

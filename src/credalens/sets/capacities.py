@@ -9,18 +9,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array, Origin, to_numpy
-from credalens.sets.base import CredalSet, event_count, event_sums, point, truth, two_monotone
+from credalens._arrays import Array, Origin, is_lazy, namespace, native, to_numpy
+from credalens.sets.anywhere import recipe, wherever
+from credalens.sets.base import CredalSet, event_count, event_sums, point, two_monotone
 from credalens.sets.core import (
     coherent,
     core_corners,
     event_sizes,
+    least_even,
     marginal_corners,
     most_even,
     refuse_first,
 )
 from credalens.sets.intervals import padded
 from credalens.sets.support import SupportSet, entropy
+from credalens.sets.tensor_sets import TensorEvents
 
 
 class LowerProbability(SupportSet):
@@ -56,12 +59,16 @@ class LowerProbability(SupportSet):
 
     _cores: ClassVar[tuple[int, ...]] = (1,)
 
+    @wherever(1)
     def __init__(self, values: Any, *, validate: bool = True) -> None:
         origin = to_numpy(values, "values")[1]
         array = _by_event(values, "values")
         if validate:
             array = coherent(array)
         self._set((array,), origin)
+
+    def _there(self) -> TensorEvents:
+        return TensorEvents(self._parts, self.origin, self.n_classes)
 
     @property
     def n_classes(self) -> int:
@@ -79,7 +86,7 @@ class LowerProbability(SupportSet):
 
     def is_two_monotone(self) -> Any:
         """Say whether ``lower(A | B) + lower(A & B) >= lower(A) + lower(B)`` for all events."""
-        return truth(self.origin, self._monotone())
+        return self.origin.wrap(np.asarray(self._monotone()))
 
     def _monotone(self) -> Array:
         if "_flags" not in self.__dict__:  # immutable, so that once is enough
@@ -151,6 +158,22 @@ class LowerProbability(SupportSet):
 
         return self._answer_entropy(kernel, distribution)
 
+    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the smallest entropy in nats, its certified error and, if asked, where it is.
+
+        For 2-monotone sets the corners are orders of the classes, of which a shortest path through
+        the events finds the best. Exact, O(K 2^K).
+        """
+        if not self._monotone().all():
+            return super().min_entropy(distribution=distribution)
+
+        def kernel(values: Array, *_: Array) -> tuple[Array, Array, Array]:
+            where = least_even(values, self.n_classes)
+            value = entropy(where)
+            return value, np.zeros_like(value), where
+
+        return self._answer_entropy(kernel, distribution)
+
     def hartley_exact(self, w: Array) -> Array:
         """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights w ``(K + 1,)``."""
 
@@ -175,7 +198,7 @@ class LowerProbability(SupportSet):
         target, _ = point(p, self.n_classes)
         limit = (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
         inside = (event_sums(target.astype(np.float64)) >= self._parts[0] - limit).all(axis=-1)
-        return truth(self.origin, inside)
+        return self.origin.wrap(np.asarray(inside))
 
     def _holds(self, inner: CredalSet, tolerance: float) -> Array:
         held = inner.lower_probabilities() >= self._parts[0] - tolerance
@@ -183,8 +206,6 @@ class LowerProbability(SupportSet):
 
     def center(self) -> Any:
         """Return the mean of the marginals over all orders (Shapley), or of the corners."""
-        if not self._monotone().all():
-            return super().center()
         K, values = self.n_classes, self._parts[0].astype(np.float64)
         sizes = event_sizes(K)
         weight = np.array([1 / (K * math.comb(K - 1, size)) if size < K else 0.0
@@ -195,6 +216,8 @@ class LowerProbability(SupportSet):
             without = events[events >> y & 1 == 0]
             gain = values[..., without | 1 << y] - values[..., without]
             mean[..., y] = (gain * weight[without]).sum(axis=-1)
+        for i in np.argwhere(~self._monotone()):
+            mean[tuple(i)] = core_corners(values[tuple(i)], K).mean(axis=0)
         return self.origin.wrap(mean.astype(self.dtype))
 
     def _moved(self, t: Any) -> Array:
@@ -253,6 +276,7 @@ class BeliefFunction(LowerProbability):
 
     _cores: ClassVar[tuple[int, ...]] = (1, 1)
 
+    @wherever(1)
     def __init__(self, masses: Any, *, validate: bool = True) -> None:
         origin = to_numpy(masses, "masses")[1]
         array = _by_event(masses, "masses")
@@ -266,6 +290,18 @@ class BeliefFunction(LowerProbability):
             refuse_first(np.abs(total - 1) > tolerance, total, "masses",
                    "sum to {:.6g} at {}", "pass masses that sum to 1")  # fmt: skip
         self._set((_belief(array), array), origin)
+
+    @classmethod
+    def _tensor_parts(cls, arrays: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
+        (masses,) = arrays
+        xp, total = namespace(masses), native.widened(masses)
+        for y in range(int(masses.shape[-1]).bit_length() - 1):
+            parts = (*masses.shape[:-1], -1, 2, 1 << y)
+            cube = xp.reshape(total, parts)
+            both = xp.stack([cube[..., 0, :], cube[..., 0, :] + cube[..., 1, :]], axis=-2)
+            total = xp.reshape(both, masses.shape)
+        belief = xp.astype(xp.clip(total, max=1.0), masses.dtype, copy=False)
+        return belief, masses
 
     @classmethod
     def from_focal_sets(
@@ -306,6 +342,8 @@ class BeliefFunction(LowerProbability):
         >>> cl.BeliefFunction.possibility([1.0, 0.4, 0.1]).upper()
         array([1. , 0.4, 0.1])
         """
+        if is_lazy(values):
+            return cls._deferred(recipe(cls.possibility, [values], [1], ["values"]))
         degrees, origin = _validation.finite(values, "values"), to_numpy(values, "values")[1]
         if degrees.ndim < 1 or degrees.shape[-1] == 0:
             _validation.refuse("values", f"has shape {degrees.shape}", "pass one degree a class")

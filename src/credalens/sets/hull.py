@@ -2,43 +2,57 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
-from credalens import _kernels, _validation
+from credalens import _validation
 from credalens._arrays import (
     NUMPY,
     Array,
     Origin,
-    num_threads,
+    is_lazy,
+    native,
+    origin_of,
     per_instance,
     to_numpy,
 )
-from credalens.sets.base import CredalSet, HasDiameter, event_count, point
+from credalens.sets.adapters import (
+    as_members,
+    forest_members,
+    frame_members,
+    is_sequence_of_arrays,
+)
+from credalens.sets.anywhere import recipe
+from credalens.sets.base import lazy_error, point
 from credalens.sets.corners import corners, distance_to_hull
+from credalens.sets.members import MemberSet
 
 
-def _expected(block: Array, cost: Array) -> Array:
-    """Return the expectation of each column of `cost` under each row of ``(b, M, K)``."""
-    flat = block.reshape(-1, block.shape[-1]).astype(np.float64, copy=False)
-    return np.asarray(flat @ cost).reshape(*block.shape[:2], cost.shape[1])
-
-
-class ConvexHull(CredalSet):
+class ConvexHull(MemberSet):
     """The convex hull of the predictions of M models, for a batch of instances.
 
     Parameters
     ----------
     members : array-like of shape (..., M, K)
-        M probability vectors over K classes for each instance.
+        M probability vectors over K classes for each instance. Frames of pandas or polars in a
+        sequence, and frames or arrays ``(..., K)`` in a dict, are one a model (`from_frames`).
+    axis : int, optional
+        Where the members are, if not on the last axis but one: ``axis=0`` for a stack
+        ``(M, N, K)``, which is not copied, and for a sequence of arrays ``(N, K)``, one a model.
     normalize : bool, default=False
         Divide each row by its sum first. Without it, a row that does not sum to 1 is refused.
     validate : bool, default=True
         Pass ``False`` for arrays that are known to be good, to save one pass over them.
+
+    Notes
+    -----
+    Tensors on the host share their memory with the kernels. Tensors of PyTorch and JAX on another
+    device stay there: closed forms run where they are, what needs a solver goes through the host.
+    Dask arrays are read chunk by chunk when results are computed, and checked then; a split of the
+    members or classes is undone, with a warning.
 
     Examples
     --------
@@ -52,19 +66,33 @@ class ConvexHull(CredalSet):
     0.7
     """
 
-    _members: Array
+    def __init__(
+        self,
+        members: Any,
+        *,
+        axis: int | None = None,
+        normalize: bool = False,
+        validate: bool = True,
+    ) -> None:
+        given, members = members, as_members(members, axis)
+        if is_lazy(members):
+            if not is_lazy(given):  # arrays one a model, each of which was whole
+                members = members.rechunk({-2: -1, -1: -1})
+            build = partial(type(self), normalize=normalize, validate=validate)
+            self._defer(recipe(build, [members], [2], ["members"]))
+            return
+        origin = origin_of(members)
+        if origin.where == "host":
+            origin, check = to_numpy(members, "members")[1], _validation.probabilities
+        else:
+            check = _validation.native_probabilities  # type: ignore[assignment]
+        self._set(check(members, "members", normalize=normalize, validate=validate), origin)
 
-    def __init__(self, members: Any, *, normalize: bool = False, validate: bool = True) -> None:
-        origin = to_numpy(members, "members")[1]
-        array = _validation.probabilities(
-            members, "members", normalize=normalize, validate=validate
-        )
-        self._set(array, origin)
-
-    def _set(self, array: Array, origin: Origin) -> None:
-        view = array.view()
-        view.flags.writeable = False
-        object.__setattr__(self, "_members", view)
+    def _set(self, array: Any, origin: Origin) -> None:
+        if origin.where == "host":
+            array = array.view()
+            array.flags.writeable = False
+        object.__setattr__(self, "_members", array)
         object.__setattr__(self, "origin", origin)
 
     @classmethod
@@ -77,11 +105,80 @@ class ConvexHull(CredalSet):
         raise AttributeError(f"{type(self).__name__} is immutable; make a new set")
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.origin.where == "lazy":
+            return type(self)._deferred, (self._recipe,)
         return type(self)._of, (self._members, self.origin)
 
     @classmethod
-    def from_logits(cls, logits: Any, temperature: float = 1.0) -> Self:
+    def from_frames(
+        cls, frames: Any, columns: Any = None, *, normalize: bool = False, validate: bool = True
+    ) -> Self:
+        """Return the hull of the predictions in frames of pandas or polars, one a model.
+
+        Parameters
+        ----------
+        frames : sequence, or dict, of frames
+            One row an instance, one column a class, in any order: columns are matched by name.
+            Rows of pandas frames are matched by index where the indexes hold the same labels, each
+            once, and refused where they do not; rows of polars frames by position.
+        columns : sequence of names, optional
+            The columns of the classes, in the order in which they are wanted; others are left
+            out. By default those of the first frame, and then no frame may have others.
+        normalize, validate : bool
+            As for the class.
+
+        Examples
+        --------
+        >>> import credalens as cl
+        >>> import pandas as pd
+        >>> one = pd.DataFrame({"cat": [0.9, 0.5], "dog": [0.1, 0.5]})
+        >>> two = pd.DataFrame({"dog": [0.3, 0.5], "cat": [0.7, 0.5]})
+        >>> cl.ConvexHull.from_frames([one, two]).lower()
+        array([[0.7, 0.1],
+               [0.5, 0.5]])
+        """
+        return cls(frame_members(frames, columns), normalize=normalize, validate=validate)
+
+    @classmethod
+    def from_forest(cls, forest: Any, X: Any, smoothing: float = 0) -> Self:
+        """Return the hull of what the trees of a fitted forest say of each row of `X`.
+
+        Parameters
+        ----------
+        forest : fitted classifier
+            A random forest, extremely randomised trees, or a bag of decision trees, of
+            scikit-learn; with one output. Classes are in the order of ``forest.classes_``.
+        X : array-like or frame of shape (n, n_features)
+            As for ``forest.predict_proba``.
+        smoothing : float, default=0
+            What is added to the count of each class in a leaf, 1 for Laplace's rule:
+            ``(count + smoothing) / (n + K smoothing)``. Counts are those that the tree was grown
+            with: weighted, and with the repetitions of its bootstrap sample. By default the bare
+            frequencies, bit for bit those of the tree's ``predict_proba``.
+
+        Returns
+        -------
+        ConvexHull
+            One member a tree, ``(n, trees, K)``. Trees grown to the end have leaves of one class,
+            so that two that differ are as far apart as can be; smoothing, or larger leaves
+            (``min_samples_leaf``), makes them say how much they saw.
+
+        Examples
+        --------
+        >>> import credalens as cl
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> forest = RandomForestClassifier(5, max_depth=1, random_state=0).fit([[0], [1]], [0, 1])
+        >>> cl.ConvexHull.from_forest(forest, [[0.2]], smoothing=1)
+        ConvexHull(batch_shape=(1,), n_members=5, n_classes=2, dtype=float64)
+        """
+        return cls(forest_members(forest, X, smoothing), validate=False)
+
+    @classmethod
+    def from_logits(cls, logits: Any, temperature: float = 1.0, *, axis: int | None = None) -> Self:
         """Return the hull of the softmax of `logits` ``(..., M, K)``, divided by `temperature`.
+
+        A sequence, or dict, of arrays ``(..., K)`` is one array a model. `axis` says where the
+        members of one array are, if not on the last axis but one.
 
         Examples
         --------
@@ -90,6 +187,18 @@ class ConvexHull(CredalSet):
         array([[0.5, 0.5],
                [1. , 0. ]])
         """
+        if axis is None and is_sequence_of_arrays(logits):
+            axis = 0
+        logits = as_members(logits, axis, "logits")
+        if not isinstance(temperature, Real) or not 0 < temperature < np.inf:
+            _validation.refuse("temperature", f"is {temperature!r}", "pass a positive number")
+        origin = origin_of(logits)
+        if origin.where == "lazy":
+            build = partial(cls.from_logits, temperature=temperature)
+            return cls._deferred(recipe(build, [logits], [2], ["logits"]))
+        if origin.where == "device":
+            checked = _validation.native_finite(logits, "logits")
+            return cls._of(native.softmax(checked, float(temperature)), origin)
         array, origin = to_numpy(logits, "logits")
         if array.ndim < 2 or 0 in array.shape[-2:]:
             _validation.refuse(
@@ -97,8 +206,6 @@ class ConvexHull(CredalSet):
                 f"has shape {array.shape}",
                 "pass an array (..., members, classes)",
             )
-        if not isinstance(temperature, Real) or not 0 < temperature < np.inf:
-            _validation.refuse("temperature", f"is {temperature!r}", "pass a positive number")
         array = _validation.finite(logits, "logits")
         work = np.result_type(array.dtype, np.float32)
         with np.errstate(over="ignore"):  # a difference of minus infinity is a probability of 0
@@ -117,11 +224,6 @@ class ConvexHull(CredalSet):
         return self._members if self.origin == NUMPY else self.origin.wrap(self._members)
 
     @property
-    def n_members(self) -> int:
-        """Number of members M."""
-        return int(self._members.shape[-2])
-
-    @property
     def n_classes(self) -> int:
         """Number of classes K."""
         return int(self._members.shape[-1])
@@ -129,16 +231,22 @@ class ConvexHull(CredalSet):
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Shape of the batch, ``()`` for a single set."""
+        if self.origin.where == "lazy":
+            return self._recipe.batch_shape
         return tuple(self._members.shape[:-2])
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Floating dtype of the members."""
+        """Floating dtype of the members, as NumPy names it."""
+        if self.origin.where == "device":
+            return native.numpy_dtype(self._members)
         return self._members.dtype.newbyteorder("=")
 
     def __getitem__(self, index: Any) -> Self:
         if not self.batch_shape:
             raise IndexError("a single credal set cannot be indexed; its batch_shape is ()")
+        if self.origin.where == "lazy":
+            return self._deferred(self._recipe[index])
         # Positions in the batch only: an index must not reach into members and classes.
         chosen = np.broadcast_to(np.empty(()), self.batch_shape)[index]
         parts = index if isinstance(index, tuple) else (index,)
@@ -149,8 +257,31 @@ class ConvexHull(CredalSet):
         return self._of(picked, self.origin)
 
     def plain(self) -> Self:
-        """Return the same sets with NumPy as their origin, sharing memory."""
+        """Return the same sets with NumPy as their origin, sharing memory.
+
+        For tensors that stay where they are, what answers for them there.
+        """
+        if self.origin.where == "device":
+            from credalens.sets.tensors import TensorHull
+
+            return TensorHull(self._members, self.origin)  # type: ignore[return-value]
+        return self.on_host()
+
+    def on_host(self) -> Self:
+        """Return the same sets with NumPy as their origin, copied from another device if need be.
+
+        Dask arrays are not computed but refused.
+        """
+        if self.origin.where == "lazy":
+            raise lazy_error()
+        if self.origin.where == "device":
+            return self._of(to_numpy(native.frozen(self._members), "members")[0], NUMPY)
         return self if self.origin == NUMPY else self._of(self._members, NUMPY)
+
+    def settled(self, origin: Origin) -> Self:
+        """Return the same sets as if their data had come from `origin`."""
+        there = origin.where == "device"
+        return self._of(origin.wrap(self._members) if there else self._members, origin)
 
     def to_hull(self) -> ConvexHull:
         """Return the set itself."""
@@ -190,161 +321,6 @@ class ConvexHull(CredalSet):
 
         (result,) = per_instance(self._members, kernel, [(len(many),)])
         return self.origin.wrap(result if functions.ndim == 2 else result[..., 0])
-
-    def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
-        """Return ``max over p of min over y of E_p[cost(., y)]`` and its certified gap.
-
-        A matrix game between the mixture of the members and the decision y, solved by an exact
-        simplex method for each instance on its own. The value is what a mixture attains, computed
-        from the data; the gap is its distance to the dual bound, also computed from the data.
-        """
-        if cost is None:
-            return self._tv_maximin()
-        costs = np.asarray(cost, np.float64)
-        top = float(costs.max())
-        scale = max(top - float(costs.min()), np.finfo(float).tiny)
-
-        def kernel(block: Array, value: Array, gap: Array) -> None:
-            # The solver minimises a positive pay-off: costs are turned round and moved to [1, 2].
-            payoff = _expected(block, costs)
-            np.subtract(top + scale, payoff, out=payoff)
-            payoff /= scale
-            np.clip(payoff, 1.0 - 1e-3, None, out=payoff)
-            _kernels.solve_games(payoff, value, gap, None, None, num_threads())
-            np.subtract(top, (value - 1.0) * scale, out=value)
-            gap *= scale
-
-        value, gap = per_instance(self._members, kernel, [(), ()], rows=self._product_rows())
-        return value, gap
-
-    def risks(self, cost: Array) -> tuple[Array, Array]:
-        """Return the least over y of the largest, and of the smallest, ``E_p[cost(., y)]``.
-
-        One matrix product over the members of all instances in a block; nothing of the size of
-        the batch is kept.
-        """
-        costs = np.asarray(cost, np.float64)
-
-        def kernel(block: Array, worst: Array, best: Array) -> None:
-            expected = _expected(block, costs)
-            expected.max(axis=1).min(axis=1, out=worst)
-            expected.reshape(len(block), -1).min(axis=1, out=best)
-
-        worst, best = per_instance(self._members, kernel, [(), ()], rows=self._product_rows())
-        return worst, best
-
-    def _product_rows(self) -> int | None:
-        """Return how many instances to multiply at once so that memory stays within its bound."""
-        if self._members.dtype == np.float64:
-            return None
-        # A block in single precision is held twice more, in double: as it is, and multiplied.
-        return max(1, math.prod(self.batch_shape) // 16)
-
-    def _tv_maximin(self) -> tuple[Array, Array]:
-        def kernel(block: Array, value: Array, gap: Array) -> None:
-            low, high = np.empty((2, len(block)))
-            _kernels.closed_forms(block, low, high, None, 0, num_threads())
-            _kernels.solve_games(block, value, gap, None, None, num_threads())
-            np.clip(value, low, high, out=value)  # true by definition: rounding must not break it
-            np.subtract(1.0, value, out=value)
-
-        value, gap = per_instance(self._members, kernel, [(), ()])
-        return value, gap
-
-    def diameter(self, distance: HasDiameter) -> Array:
-        """Return the largest distance between two members.
-
-        A distance that is convex in both arguments has its maximum at a pair of members.
-        """
-        return distance.diameter(self._members)
-
-    def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
-        """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
-
-        def kernel(block: Array, low: Array, high: Array, wide: Array | None = None) -> None:
-            _kernels.closed_forms(block, low, high, wide, 0, num_threads())
-
-        results = per_instance(self._members, kernel, [()] * (3 if diameter else 2), large=True)
-        return results[0], results[1], results[2] if diameter else None
-
-    def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap.
-
-        One pass over the data: an instance is read once and everything is done while it is in the
-        cache.
-        """
-
-        def kernel(
-            block: Array, low: Array, high: Array, wide: Array, value: Array, gap: Array
-        ) -> None:
-            _kernels.tv_profile(block, low, high, wide, value, gap, num_threads())
-            np.clip(value, low, high, out=value)  # as in _tv_maximin
-
-        low, high, wide, value, gap = per_instance(self._members, kernel, [()] * 5, large=True)
-        return low, high, wide, value, gap
-
-    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
-        """Return the largest entropy in nats, its certified gap and, if asked, where it is."""
-
-        def kernel(block: Array, value: Array, gap: Array, where: Array | None = None) -> None:
-            _kernels.max_entropy(block, value, gap, None, where, num_threads())
-
-        return self._entropy(kernel, distribution, rows=1 << 15)
-
-    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
-        """Return the smallest entropy in nats, which a member has, 0 and, if asked, the member."""
-
-        def kernel(block: Array, value: Array, error: Array, where: Array | None = None) -> None:
-            member = None if where is None else np.empty(len(block), np.int64)
-            _kernels.min_entropy(block, value, member, num_threads())
-            error.fill(0.0)
-            if where is not None:
-                where[:] = block[np.arange(len(block)), member]
-
-        return self._entropy(kernel, distribution)
-
-    def _entropy(
-        self, kernel: Callable[..., None], distribution: bool, rows: int | None = None
-    ) -> tuple[Array, Array, Array | None]:
-        shapes = [(), (), (self.n_classes,)][: 3 if distribution else 2]
-        results = per_instance(self._members, kernel, shapes, rows=rows, dtype=np.float64)
-        return results[0], results[1], results[2] if distribution else None
-
-    def hartley_exact(self, w: Array) -> Array:
-        """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights by size ``(K + 1,)``.
-
-        O(M 2^(K-1)): sums over the events without the last class, whose complements come free.
-        """
-
-        def kernel(block: Array, value: Array) -> None:
-            _kernels.hartley_exact(block, w, value, num_threads())
-
-        # A block takes about a tenth of a second, so that a long sum can be interrupted.
-        rows = max(1, (1 << 29) // (self.n_members << (self.n_classes - 1)))
-        return per_instance(self._members, kernel, [()], rows=rows, dtype=np.float64)[0]
-
-    def hartley_sample(
-        self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, most: int
-    ) -> tuple[Array, Array]:
-        """Return an unbiased estimate of `hartley_exact` and its standard error."""
-
-        def kernel(block: Array, value: Array, error: Array) -> None:
-            _kernels.hartley_sample(
-                block, log_v, seed, pairs, rtol, atol, most, value, error, num_threads()
-            )
-
-        rows = max(64, (1 << 20) // (self.n_members * self.n_classes))
-        value, error = per_instance(self._members, kernel, [(), ()], rows=rows, dtype=np.float64)
-        return value, error
-
-    def lower_probabilities(self) -> Any:
-        """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
-        n_events = event_count(self.n_classes, self.batch_shape)
-
-        def kernel(block: Array, values: Array) -> None:
-            _kernels.lower_probabilities(block, values, num_threads())
-
-        return self.origin.wrap(per_instance(self._members, kernel, [(n_events,)])[0])
 
     def center(self) -> Any:
         """Return the mean of the members, ``(..., K)``."""
@@ -401,10 +377,7 @@ class ConvexHull(CredalSet):
         target, _ = point(p, self.n_classes)
         single = self.dtype.itemsize < 8
         limit = (1e-6 if single else 1e-9) if tolerance is None else float(tolerance)
-        inside = distance_to_hull(self._members, target) <= limit
-        if self.origin.library == "torch":
-            return Origin("torch").wrap(np.asarray(inside))
-        return inside[()]
+        return self.origin.wrap(np.asarray(distance_to_hull(self._members, target) <= limit))
 
     def extreme_points(self, tolerance: float | None = None) -> Any:
         """Return the members that are not mixtures of others, ``(..., V, K)``.

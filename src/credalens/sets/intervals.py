@@ -8,10 +8,12 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, num_threads, to_numpy
-from credalens.sets.base import CredalSet, event_sums, point, truth
+from credalens._arrays import Array, namespace, num_threads, to_numpy
+from credalens.sets.anywhere import wherever
+from credalens.sets.base import CredalSet, event_sums, point
 from credalens.sets.excess import ExcessSet
 from credalens.sets.hull import ConvexHull
+from credalens.sets.tensor_sets import TensorBox
 
 #: Most corners that are listed.
 MOST_CORNERS = 1_000_000
@@ -55,6 +57,7 @@ class ProbabilityIntervals(ExcessSet):
 
     _cores: ClassVar[tuple[int, ...]] = (2,)
 
+    @wherever(1, 1)
     def __init__(
         self, lower: Any, upper: Any, *, strict: bool = False, validate: bool = True
     ) -> None:
@@ -73,6 +76,22 @@ class ProbabilityIntervals(ExcessSet):
             low, high = _checked(low, high, dtype, strict)
         bounds = np.stack([low, high], axis=-2).astype(dtype, copy=False)
         self._set((bounds,), origin)
+
+    @classmethod
+    def _tensor_parts(cls, arrays: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
+        xp = namespace(arrays[0])
+        low, high = xp.broadcast_arrays(*arrays)
+        if options.get("validate", True):
+            # As in `_checked`, which has seen a copy of them.
+            low, high = xp.clip(low, min=0.0, max=1.0), xp.clip(high, min=0.0, max=1.0)
+            lows, highs = xp.sum(low, axis=-1, keepdims=True), xp.sum(high, axis=-1, keepdims=True)
+            tight = xp.minimum(xp.maximum(low, 1 - (highs - high)), high)
+            high = xp.maximum(xp.minimum(high, 1 - (lows - low)), tight)
+            low = tight
+        return (xp.stack([low, high], axis=-2),)
+
+    def _there(self) -> TensorBox:
+        return TensorBox(self._parts, self.origin, self.n_classes)
 
     @classmethod
     def from_members(cls, members: Any, *, normalize: bool = False) -> Self:
@@ -174,7 +193,7 @@ class ProbabilityIntervals(ExcessSet):
 
     def is_two_monotone(self) -> Any:
         """Say whether the lower probability is 2-monotone: that of intervals is."""
-        return truth(self.origin, np.ones(self.batch_shape, bool))
+        return self.origin.wrap(np.ones(self.batch_shape, bool))
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
         """Say whether `p` is in the set, up to `tolerance` (1e-9; 1e-6 in single precision)."""
@@ -182,7 +201,7 @@ class ProbabilityIntervals(ExcessSet):
         limit = (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
         low, high = self._class_ends()
         inside = ((target >= low - limit) & (target <= high + limit)).all(axis=-1)
-        return truth(self.origin, inside)
+        return self.origin.wrap(np.asarray(inside))
 
     def _holds(self, inner: CredalSet, tolerance: float) -> Array:
         low, high = self._class_ends()

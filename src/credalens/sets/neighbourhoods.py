@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, num_threads, to_numpy
-from credalens.sets.base import CredalSet, HasDiameter, event_sums, point, truth
+from credalens._arrays import Array, namespace, num_threads, to_numpy
+from credalens.sets.anywhere import wherever
+from credalens.sets.base import CredalSet, HasDiameter, event_sums, point
 from credalens.sets.excess import ExcessSet
 from credalens.sets.intervals import (
     ProbabilityIntervals,
@@ -17,6 +18,7 @@ from credalens.sets.intervals import (
     padded,
 )
 from credalens.sets.support import SupportSet, entropy
+from credalens.sets.tensor_sets import TensorBall, TensorContamination
 
 
 class _Neighbourhood(SupportSet):
@@ -49,6 +51,15 @@ class _Neighbourhood(SupportSet):
         middle = np.broadcast_to(middle, (*lead, middle.shape[-1]))
         self._set((middle, np.broadcast_to(sizes, lead)), origin)
 
+    @classmethod
+    def _tensor_parts(cls, arrays: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
+        center, size = arrays
+        xp = namespace(center)
+        if options.get("normalize"):
+            center = center / xp.sum(center, axis=-1, keepdims=True)
+        lead = np.broadcast_shapes(tuple(center.shape[:-1]), tuple(size.shape))
+        return xp.broadcast_to(center, (*lead, center.shape[-1])), xp.broadcast_to(size, lead)
+
     def center(self) -> Any:
         """Return the distribution in the middle, ``(..., K)``."""
         return self.origin.wrap(np.asarray(self._parts[0], self.dtype))
@@ -65,7 +76,7 @@ class _Neighbourhood(SupportSet):
 
     def is_two_monotone(self) -> Any:
         """Say whether the lower probability is 2-monotone: that of a neighbourhood is."""
-        return truth(self.origin, np.ones(self.batch_shape, bool))
+        return self.origin.wrap(np.ones(self.batch_shape, bool))
 
     def _limit(self, tolerance: float | None) -> float:
         return (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
@@ -101,10 +112,14 @@ class Contamination(_Neighbourhood):
 
     _size_name: ClassVar[str] = "epsilon"
 
+    @wherever(1, 0)
     def __init__(
         self, center: Any, epsilon: Any, *, normalize: bool = False, validate: bool = True
     ) -> None:
         super().__init__(center, epsilon, normalize=normalize, validate=validate)
+
+    def _there(self) -> TensorContamination:
+        return TensorContamination(self._parts, self.origin, self.n_classes)
 
     @property
     def epsilon(self) -> Any:
@@ -194,7 +209,7 @@ class Contamination(_Neighbourhood):
         target, _ = point(p, self.n_classes)
         center, epsilon = self._data()
         inside = (target >= (1 - epsilon) * center - self._limit(tolerance)).all(axis=-1)
-        return truth(self.origin, inside)
+        return self.origin.wrap(np.asarray(inside))
 
     def _holds(self, inner: CredalSet, tolerance: float) -> Array:
         return np.asarray((inner.lower() >= self._class_ends()[0] - tolerance).all(axis=-1))
@@ -254,10 +269,14 @@ class TotalVariationBall(_Neighbourhood, ExcessSet):
 
     _size_name: ClassVar[str] = "radius"
 
+    @wherever(1, 0)
     def __init__(
         self, center: Any, radius: Any, *, normalize: bool = False, validate: bool = True
     ) -> None:
         super().__init__(center, radius, normalize=normalize, validate=validate)
+
+    def _there(self) -> TensorBall:
+        return TensorBall(self._parts, self.origin, self.n_classes)
 
     @property
     def radius(self) -> Any:
@@ -348,7 +367,7 @@ class TotalVariationBall(_Neighbourhood, ExcessSet):
         target, _ = point(p, self.n_classes)
         center, radius = self._data()
         away = np.abs(target - center).sum(axis=-1) / 2
-        return truth(self.origin, away <= radius[..., 0] + self._limit(tolerance))
+        return self.origin.wrap(np.asarray(away <= radius[..., 0] + self._limit(tolerance)))
 
     def _holds(self, inner: CredalSet, tolerance: float) -> Array:
         if self.n_classes > 16 or isinstance(inner, Contamination):  # which has few corners

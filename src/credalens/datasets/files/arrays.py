@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from credalens._arrays import Array
-from credalens.datasets.files.source import Block, Source, reading, refuse_file
+from credalens.datasets.files.source import Block, Source, reading, refuse_file, steps
 
 #: Names under which an archive may hold identifiers and class names.
 IDS = ("ids", "id")
@@ -130,14 +130,19 @@ class NpySource(Source):
         stream = stack.enter_context(io.FileIO(self.path))
         return Stored(self.path, stream, os.fstat(stream.fileno()).st_size)
 
-    def pieces(self, rows: int, start: int) -> Iterator[Block]:
+    def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         """Yield blocks of `rows` rows."""
         with ExitStack() as stack:
             stored = self._stored if self._given is not None else self._open(stack)
             stored.skip(start)
-            for first in range(start, stored.shape[0], rows):
-                values = stored.read(first, min(first + rows, stored.shape[0]))
+            end = stored.shape[0] if stop is None else stop
+            for first in range(start, end, rows):
+                values = stored.read(first, min(first + rows, end))
                 yield Block(_native(values, self.n_members, self.n_classes))
+
+    def edges(self, rows: int) -> list[int] | None:
+        """Cut anywhere, but not what comes through a pipe."""
+        return steps(self.n_rows or 0, rows) if self._given is None else None
 
 
 class NpzSource(Source):
@@ -183,8 +188,9 @@ class NpzSource(Source):
             )
         return tuple(str(name) for name in stored.read(0, self.n_classes))
 
-    def pieces(self, rows: int, start: int) -> Iterator[Block]:
+    def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         """Yield blocks of `rows` rows, decompressed as they are read."""
+        end = (self.n_rows or 0) if stop is None else stop
         names = [self._name, "labels" if self.has_labels else None, self._ids]
         with zipfile.ZipFile(self.path) as archive, ExitStack() as stack:
             streams = [
@@ -193,10 +199,10 @@ class NpzSource(Source):
             for stream in streams:
                 if stream is not None:
                     stream.skip(start)
-            for first in range(start, self.n_rows or 0, rows):
-                stop = min(first + rows, self.n_rows or 0)
+            for first in range(start, end, rows):
+                last = min(first + rows, end)
                 values, labels, ids = (
-                    np.empty(0) if stream is None else stream.read(first, stop)
+                    np.empty(0) if stream is None else stream.read(first, last)
                     for stream in streams
                 )
                 yield Block(
@@ -211,18 +217,30 @@ class ZarrSource(Source):
 
     def __init__(self, path: str) -> None:
         self.path = path
+        with reading(path):
+            array = self._open()
+            shape, dtype = tuple(array.shape), np.dtype(array.dtype)
+            self.n_members, self.n_classes = as_members(path, shape, dtype)
+            self.n_rows = self.expected_rows = shape[0]
+            # Where chunks are packed into shards, a shard is what is read.
+            self._stored_rows = int((getattr(array, "shards", None) or array.chunks)[0])
+
+    def _open(self) -> Any:
         try:
             zarr: Any = importlib.import_module("zarr")
         except ImportError:
-            refuse_file(path, "needs the zarr package", "pip install 'credalens[dask]'")
-        with reading(path):
-            self._array = zarr.open_array(path, mode="r")
-            shape, dtype = tuple(self._array.shape), np.dtype(self._array.dtype)
-            self.n_members, self.n_classes = as_members(path, shape, dtype)
-            self.n_rows = self.expected_rows = shape[0]
+            refuse_file(self.path, "needs the zarr package", "pip install 'credalens[dask]'")
+        return zarr.open_array(self.path, mode="r")
 
-    def pieces(self, rows: int, start: int) -> Iterator[Block]:
+    def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         """Yield blocks of `rows` rows."""
-        for first in range(start, self._array.shape[0], rows):
-            values = np.asarray(self._array[first : first + rows])
+        array = self._open()
+        end = array.shape[0] if stop is None else stop
+        for first in range(start, end, rows):
+            values = np.asarray(array[first : min(first + rows, end)])
             yield Block(_native(values, self.n_members, self.n_classes))
+
+    def edges(self, rows: int) -> list[int] | None:
+        """Cut between stored chunks."""
+        whole = max(1, rows // self._stored_rows) * self._stored_rows
+        return steps(self.n_rows or 0, whole)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
 from credalens import _validation
 from credalens._arrays import BLOCK_BYTES, Array
-from credalens.datasets.files.labels import UNKNOWN, label_indices, missing, read_labels
+from credalens.datasets.files.labels import (
+    UNKNOWN,
+    LabelFile,
+    label_indices,
+    missing,
+    read_labels,
+)
 from credalens.datasets.files.opening import expand, model_names, open_source
 from credalens.datasets.files.source import Block, Reading, Source, refuse_file
 from credalens.sets import ConvexHull
@@ -59,7 +65,7 @@ class Ensemble:
     #: ``None`` if classes have no names but their indices.
     class_names: tuple[str, ...] | None
     #: Labels from a file of their own.
-    labels: Array | None
+    labels: Array | LabelFile | None
     labels_path: str
     logits: bool
     temperature: float
@@ -90,22 +96,30 @@ class Ensemble:
         """Rows whose predictions fill a kernel's block."""
         return max(1, BLOCK_BYTES // (8 * len(self.names) * self.n_classes))
 
+    def part(self, start: int, stop: int) -> Ensemble:
+        """Return what is needed to read the rows ``start:stop``, to be sent to a worker."""
+        return replace(self, sources=tuple(s.part(start, stop) for s in self.sources))
+
     def chunks(
-        self, rows: int | None = None, start: int = 0, skip: bool = False
+        self,
+        rows: int | None = None,
+        start: int = 0,
+        skip: bool = False,
+        stop: int | None = None,
     ) -> Iterator[Chunk]:
-        """Yield all rows from `start` on, `rows` at a time.
+        """Yield the rows ``start:stop``, `rows` at a time.
 
         Bad rows end the reading with a `PredictionFileError`, or are dropped if `skip`.
         """
         rows = self.chunk_rows if rows is None else rows
-        streams = [source.blocks(rows, start) for source in self.sources]
+        streams = [source.blocks(rows, start, stop) for source in self.sources]
         first = start
         for blocks in zip_longest(*streams):
             self._same_length(blocks, first)
             chunk = self._chunk(blocks, first, skip)
             yield chunk
             first = chunk.stop
-        if self.labels is not None and len(self.labels) != first:
+        if stop is None and self.labels is not None and len(self.labels) != first:
             refuse_file(self.labels_path, f"has {len(self.labels)} labels",
                         f"pass {first}, one for each row")  # fmt: skip
 
@@ -128,7 +142,7 @@ class Ensemble:
             values, bad = self._checked(source, block, start, skip)
             checked.append(values)
             for i, why in bad.items():
-                faults.setdefault(i, (source.path, why))
+                faults.setdefault(i, _placed(source, start + i, why))
         labels = self._labels(blocks, start, skip, faults)
         n = len(blocks[0])
         good = np.ones(n, dtype=bool)
@@ -173,11 +187,11 @@ class Ensemble:
             other = np.array([str(a) != str(b) for a, b in zip(found, own, strict=True)])
             if other.any():
                 i = int(np.argmax(other))
-                refuse_file(
-                    source.path,
+                refuse_row(
+                    source,
+                    start + i,
                     f"{what}: {own[i]!s} here, {found[i]!s} in {origin}",
                     "put the rows of all models in the same order",
-                    row=start + i,
                 )
         return found
 
@@ -194,7 +208,7 @@ class Ensemble:
             if not skip:
                 row = min(bad)
                 problem, _, fix = bad[row].partition("; ")
-                refuse_file(source.path, problem, fix or "mend it, or --on-error skip", start + row)
+                refuse_row(source, start + row, problem, fix or "mend it, or --on-error skip")
             return None, bad
 
     def _as_probabilities(self, source: Source, values: Array) -> Array:
@@ -245,13 +259,14 @@ class Ensemble:
     ) -> Array | None:
         """Return class indices, and add what is wrong with labels to `faults`."""
         path = self.labels_path
+        holder: Source | None = None
         if self.labels is not None:
             raw: Array | None = self.labels[start : start + len(blocks[0])]
             if raw is not None and len(raw) < len(blocks[0]):
                 refuse_file(path, f"has only {len(self.labels)} labels", "pass one for each row")
         else:
             raw = self._agreed(blocks, start, "label", lambda block: block.labels)
-            path = next((s.path for s in self.sources if s.has_labels), path)
+            holder = next((s for s in self.sources if s.has_labels), None)
         if raw is None:
             return None
         indices = label_indices(raw, self.class_names, self.n_classes)
@@ -260,10 +275,25 @@ class Ensemble:
             range_ = f"0 to {self.n_classes - 1}"
             what = "has no label" if missing(raw[i]) else f"has the label {str(raw[i])!r}"
             if not skip:
-                refuse_file(path, what, f"labels are {known + ' or ' if known else ''}{range_}",
-                            row=start + i)  # fmt: skip
-            faults.setdefault(i, (path, what))
+                fix = f"labels are {known + ' or ' if known else ''}{range_}"
+                if holder is None:
+                    refuse_file(path, what, fix, row=start + i)
+                refuse_row(holder, start + i, what, fix)
+            at = (path, what) if holder is None else _placed(holder, start + i, what)
+            faults.setdefault(i, at)
         return indices
+
+
+def refuse_row(source: Source, row: int, problem: str, fix: str) -> NoReturn:
+    """Raise the error about a row, with the file that holds it and its number there."""
+    path, inside = source.place(row)
+    refuse_file(path, problem, fix, row=inside, overall=row)
+
+
+def _placed(source: Source, row: int, why: str) -> tuple[str, str]:
+    """Return the file that holds a row, and what is wrong, with the row's number in that file."""
+    path, inside = source.place(row)
+    return path, why if inside == row else f"row {inside} of the file: {why}"
 
 
 def open_ensemble(
@@ -276,6 +306,7 @@ def open_ensemble(
     temperature: float = 1.0,
     normalize: bool = False,
     stdin: IO[bytes] | None = None,
+    by_part: bool = False,
 ) -> Ensemble:
     """Open the prediction files of an ensemble.
 
@@ -294,6 +325,8 @@ def open_ensemble(
         What is stored: logits, to be divided by `temperature`, or rows to be divided by their sum.
     stdin : binary stream, optional
         Instead of the standard input.
+    by_part : bool, default=False
+        Leave `labels`, a ``.npy`` file, on disk, so that nothing grows with the number of rows.
 
     Returns
     -------
@@ -328,7 +361,7 @@ def open_ensemble(
         model_names(sources),
         first.n_classes,
         _names(sources, class_names),
-        None if labels is None else read_labels(labels),
+        None if labels is None else LabelFile(labels) if by_part else read_labels(labels),
         labels or "",
         logits,
         float(temperature),

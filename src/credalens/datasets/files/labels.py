@@ -45,6 +45,39 @@ def missing(label: Any) -> bool:
     return label is None or (isinstance(label, float) and math.isnan(label)) or label == ""
 
 
+class LabelFile:
+    """Labels in a ``.npy`` file that stay there: only the rows that are asked for are read.
+
+    It can be sent to another process, where only the name of the file goes.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        if Path(path).suffix.lower() != ".npy":
+            refuse_file(
+                path,
+                "cannot be read by partition",
+                "save the labels as .npy, or as a column of the Parquet files",
+            )
+        with reading(path):
+            labels = self._mapped()
+            if labels.ndim != 1 or labels.dtype.kind not in "iufSUb":
+                refuse_file(
+                    path, f"has shape {labels.shape} and dtype {labels.dtype}", "save one a row"
+                )
+            self._length = len(labels)
+
+    def _mapped(self) -> Array:
+        return np.asarray(np.load(self.path, mmap_mode="r", allow_pickle=False))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, part: slice) -> Array:
+        with reading(self.path):
+            return np.array(self._mapped()[part])
+
+
 def read_labels(path: str) -> Array:
     """Read a file of labels, one a row: ``.npy``, ``.npz``, a table with ``label``, or plain text.
 

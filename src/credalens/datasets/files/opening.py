@@ -20,6 +20,8 @@ STDIN = "-"
 def expand(names: Iterable[str], leave_out: Path | None = None) -> list[str]:
     """Return the files that are meant: globs and folders become what they hold, sorted.
 
+    A folder that is one dataset (see `parquet.is_dataset`) stays as it is.
+
     `leave_out` is a file of labels, which may lie in the same folder as the models.
     """
     found: list[str] = []
@@ -28,7 +30,7 @@ def expand(names: Iterable[str], leave_out: Path | None = None) -> list[str]:
         if name == STDIN or path.suffix == ".zarr":
             found.append(name)
         elif path.is_dir():
-            found.extend(_inside(path))
+            found.extend([name] if _is_dataset(path) else _inside(path))
         elif not path.exists() and glob.has_magic(name):
             matches = sorted(glob.glob(name, recursive=True))
             if not matches:
@@ -44,6 +46,12 @@ def expand(names: Iterable[str], leave_out: Path | None = None) -> list[str]:
     if twice is not None:
         refuse_file(twice, "is given twice", "name every model once")
     return found
+
+
+def _is_dataset(folder: Path) -> bool:
+    from credalens.datasets.files.parquet import is_dataset
+
+    return is_dataset(folder)
 
 
 def _inside(folder: Path) -> list[str]:
@@ -63,6 +71,10 @@ def open_source(name: str, how: Reading, stdin: IO[bytes] | None = None) -> Sour
         return _open_pipe(how, stdin or sys.stdin.buffer)
     path = Path(name)
     ending = path.suffix.lower()
+    if path.is_dir() and ending != ".zarr":
+        from credalens.datasets.files.parquet import ParquetDataset
+
+        return ParquetDataset(name, how)
     if ending not in ENDINGS:
         refuse_file(name, f"has the unknown ending {ending!r}", f"known are {' '.join(ENDINGS)}")
     if not path.exists():
@@ -78,10 +90,12 @@ def open_source(name: str, how: Reading, stdin: IO[bytes] | None = None) -> Sour
             ".zarr": ZarrSource,
         }
         return kinds[ending](name)
-    from credalens.datasets.files.tables import ParquetSource, TextSource
-
     if ending == ".parquet":
+        from credalens.datasets.files.parquet import ParquetSource
+
         return ParquetSource(name, how)
+    from credalens.datasets.files.tables import TextSource
+
     return TextSource(name, how, "\t" if ending == ".tsv" else ",")
 
 

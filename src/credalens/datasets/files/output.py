@@ -82,7 +82,10 @@ def _write_jsonl_file(batches: Batches, path: Path) -> None:
         write_jsonl(batches(), stream)
 
 
-def _write_parquet_file(batches: Batches, path: Path) -> None:
+def write_parquet(
+    batches: Batches, path: Path, describe: Callable[[], Mapping[str, str]] | None = None
+) -> None:
+    """Write a Parquet file; `describe` is asked at the end what to note in its footer."""
     rest = batches()
     first = next(rest)
     # Random mantissas do not repeat: a dictionary of floats only costs time.
@@ -91,6 +94,8 @@ def _write_parquet_file(batches: Batches, path: Path) -> None:
         writer.write_batch(first)
         for batch in rest:
             writer.write_batch(batch)
+        if describe is not None:
+            writer.add_key_value_metadata(dict(describe()))
 
 
 def _write_npz_file(batches: Batches, path: Path) -> None:
@@ -119,7 +124,7 @@ def _as_numpy(column: Any) -> Array:
 #: Ending of the output to what writes it.
 WRITERS: dict[str, Callable[[Batches, Path], None]] = {
     ".csv": _write_csv_file,
-    ".parquet": _write_parquet_file,
+    ".parquet": write_parquet,
     ".npz": _write_npz_file,
     ".jsonl": _write_jsonl_file,
 }

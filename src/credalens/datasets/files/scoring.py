@@ -22,16 +22,21 @@ def scored_chunks(
     rows: int | None = None,
     start: int = 0,
     skip: bool = False,
+    stop: int | None = None,
 ) -> Iterator[tuple[Chunk, dict[str, Any]]]:
-    """Yield the chunks of an ensemble and their columns, in order.
+    """Yield the chunks of the rows ``start:stop`` and their columns, in order.
 
     Two chunks are worked on at once: kernels use all threads, but reading, votes and writing do
-    not, and would leave cores idle.
+    not, and would leave cores idle. Where only one thread is allowed, it does all in turn.
     """
     workers = min(2, num_threads())
+    if workers == 1:
+        for chunk in ensemble.chunks(rows, start, skip, stop):
+            yield chunk, score_chunk(chunk, scores, ensemble.class_names)
+        return
     pending: deque[tuple[Chunk, Future[dict[str, Any]]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
-        for chunk in ensemble.chunks(rows, start, skip):
+        for chunk in ensemble.chunks(rows, start, skip, stop):
             task = pool.submit(score_chunk, chunk, scores, ensemble.class_names)
             pending.append((chunk, task))
             if len(pending) > workers:

@@ -20,9 +20,16 @@ class PredictionFileError(ValueError):
     """A file that cannot be used; one line says which, where, and what to do."""
 
 
-def refuse_file(path: str, problem: str, fix: str, row: int | None = None) -> NoReturn:
-    """Raise the one kind of error that a bad file gets; rows are zero-based."""
+def refuse_file(
+    path: str, problem: str, fix: str, row: int | None = None, overall: int | None = None
+) -> NoReturn:
+    """Raise the one kind of error that a bad file gets; rows are zero-based.
+
+    `overall` is the row's number where the file is one of several that follow one another.
+    """
     at = "" if row is None else f" row {row} (zero-based):"
+    if overall is not None and overall != row:
+        at = f" row {row} (zero-based; {overall} of the whole):"
     raise PredictionFileError(f"{path}:{at} {_shown(problem)}; {_shown(fix)}")
 
 
@@ -111,13 +118,32 @@ class Source(ABC):
     has_ids: bool = False
 
     @abstractmethod
-    def pieces(self, rows: int, start: int) -> Iterator[Block]:
-        """Yield the rows from `start` on, in blocks of any length, about `rows` each."""
+    def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
+        """Yield the rows ``start:stop``, in blocks of any length, about `rows` each."""
 
-    def blocks(self, rows: int, start: int = 0) -> Iterator[Block]:
-        """Yield the rows from `start` on, in blocks of `rows` rows; the last may be shorter."""
+    def blocks(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        """Yield the rows ``start:stop``, in blocks of `rows` rows; the last may be shorter."""
         with reading(self.path):
-            yield from regrouped(self.pieces(rows, start), rows)
+            yield from regrouped(self.pieces(rows, start, stop), rows)
+
+    def place(self, row: int) -> tuple[str, int]:
+        """Return the file that holds a row, and the number of the row in that file."""
+        return self.path, row
+
+    def edges(self, rows: int) -> list[int] | None:
+        """Return where to cut the rows into partitions of about `rows`, from 0 to the end.
+
+        ``None`` if a partition could only be reached by reading all that comes before it.
+        """
+        return None
+
+    def part(self, start: int, stop: int) -> Source:
+        """Return what is needed to read the rows ``start:stop``, under the same numbers."""
+        return self
+
+    def spans(self, start: int, stop: int) -> list[tuple[str, int, int]]:
+        """Return the files that hold the rows ``start:stop``, and which of theirs these are."""
+        return [(self.path, start, stop)]
 
 
 def regrouped(pieces: Iterable[Block], rows: int) -> Iterator[Block]:
@@ -157,11 +183,19 @@ def joined(blocks: list[Block]) -> Block:
     )
 
 
-def skipped(pieces: Iterable[Block], start: int) -> Iterator[Block]:
-    """Leave out the first `start` rows of a file that can only be read from its beginning."""
+def cut(pieces: Iterable[Block], start: int, stop: int | None) -> Iterator[Block]:
+    """Leave out the rows before `start` and from `stop` on."""
+    first = 0
     for piece in pieces:
-        if start >= len(piece):
-            start -= len(piece)
-            continue
-        yield piece[start : len(piece)]
-        start = 0
+        last = first + len(piece)
+        end = last if stop is None else min(stop, last)
+        if start < end:
+            yield piece[max(start - first, 0) : end - first]
+        if stop is not None and last >= stop:
+            return
+        first = last
+
+
+def steps(n: int, rows: int) -> list[int]:
+    """Return the numbers from 0 to `n` in steps of `rows`, the last step perhaps shorter."""
+    return [*range(0, n, rows), n]

@@ -1,4 +1,4 @@
-"""Tables on disk: ``.csv``, ``.tsv`` and ``.parquet``, read by pyarrow in blocks."""
+"""Tables as text: ``.csv`` and ``.tsv``, parsed by pyarrow in blocks; and the columns of tables."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet
 
 from credalens._arrays import Array
 from credalens.datasets.files.source import (
     Block,
     Reading,
     Source,
+    cut,
     reading,
     refuse_file,
-    skipped,
 )
 
 #: Bytes of text parsed at once, cut at the end of a line.
@@ -123,9 +122,9 @@ class TextSource(Source):
         row = next(csv.reader([text], delimiter=self._delimiter), [])
         return [field.strip() for field in row]
 
-    def pieces(self, rows: int, start: int) -> Iterator[Block]:
+    def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         """Yield one block for each stretch of text."""
-        yield from skipped(self._blocks(), start)
+        yield from cut(self._blocks(), start, stop)
 
     def _blocks(self) -> Iterator[Block]:
         with ExitStack() as stack:
@@ -240,117 +239,3 @@ class TextSource(Source):
 
 def _value(text: str) -> float:
     return float(text) if text.strip() else math.nan
-
-
-class ParquetSource(Source):
-    """A ``.parquet`` file: a column a class, or one column ``probs`` of lists, M x K or K."""
-
-    n_members = 1
-
-    def __init__(self, path: str, how: Reading) -> None:
-        self.path = path
-        with reading(path), pyarrow.parquet.ParquetFile(path) as file:
-            schema = file.schema_arrow
-            self.n_rows = self.expected_rows = file.metadata.num_rows
-            if not self.n_rows:
-                refuse_file(path, "has no rows", "write at least one")
-            self._roles = assign(path, self._candidates(schema, how), how, True)
-            self._nested = len(self._roles.classes) == 1 and _is_list(
-                schema.field(self._roles.classes[0]).type
-            )
-            if self._nested:
-                first = next(file.iter_batches(1, columns=list(self._roles.classes)))
-                self.n_members, self.n_classes = self._lists(first.column(0), None).shape[1:]
-                self.is_logits = self._roles.classes[0] == "logits"
-            else:
-                self._check_numbers(schema)
-                self.n_classes = len(self._roles.classes)
-                self.class_names = self._roles.classes
-        self.has_labels = self._roles.label is not None
-        self.has_ids = self._roles.id is not None
-
-    def _candidates(self, schema: Any, how: Reading) -> list[str]:
-        """Return the columns to choose from: with nested predictions, no others are classes."""
-        nested = [
-            n for n in ("probs", "logits") if n in schema.names and _is_list(_type(schema, n))
-        ]
-        if not nested or how.columns is not None:
-            return list(schema.names)
-        others = {"label", "id", how.label, how.id}
-        return [name for name in schema.names if name == nested[0] or name in others]
-
-    def _check_numbers(self, schema: Any) -> None:
-        for name in self._roles.classes:
-            kind = _type(schema, name)
-            if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-                refuse_file(
-                    self.path, f"column {name!r} is {kind}", "name the class columns by --columns"
-                )
-
-    def pieces(self, rows: int, start: int) -> Iterator[Block]:
-        """Yield one block for each batch that pyarrow reads."""
-        roles = self._roles
-        wanted = [*roles.classes, *(n for n in (roles.label, roles.id) if n is not None)]
-
-        def batches() -> Iterator[Block]:
-            with pyarrow.parquet.ParquetFile(self.path) as file:
-                for batch in file.iter_batches(rows, columns=wanted):
-                    yield self._block(batch)
-
-        yield from skipped(batches(), start)
-
-    def _block(self, batch: Any) -> Block:
-        roles = self._roles
-        if self._nested:
-            values = self._lists(batch.column(roles.classes[0]), (self.n_members, self.n_classes))
-        else:
-            columns = [_floats(batch.column(name)) for name in roles.classes]
-            values = np.stack(columns, axis=1)[:, None, :]
-        return Block(values, _column(batch, roles.label), _column(batch, roles.id))
-
-    def _lists(self, column: Any, shape: tuple[int, int] | None) -> Array:
-        """Return ``(r, M, K)`` from lists of K, or lists of M lists of K."""
-        n = len(column)
-        counts = []
-        while _is_list(column.type):
-            if column.null_count:
-                refuse_file(self.path, f"{self._roles.classes[0]} has missing lists", "fill them")
-            sizes = np.unique(column.value_lengths().to_numpy(zero_copy_only=False))
-            if len(sizes) != 1 or not sizes[0]:
-                refuse_file(
-                    self.path,
-                    f"{self._roles.classes[0]} has lists of lengths {sizes.tolist()[:5]}",
-                    "every row must have as many members and classes",
-                )
-            counts.append(int(sizes[0]))
-            column = column.flatten()
-        if len(counts) > 2:
-            refuse_file(self.path, f"has lists nested {len(counts)} deep", "save M x K lists")
-        found = (counts[0] if len(counts) == 2 else 1, counts[-1])
-        if shape is not None and found != shape:
-            refuse_file(
-                self.path,
-                f"has rows of {found} members and classes after rows of {shape}",
-                "every row must have as many",
-            )
-        return _floats(column).reshape(n, *found)
-
-
-def _column(batch: Any, name: str | None) -> Array | None:
-    return None if name is None else batch.column(name).to_numpy(zero_copy_only=False)
-
-
-def _type(schema: Any, name: str) -> Any:
-    return schema.field(name).type
-
-
-def _is_list(kind: Any) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-
-
-def _floats(column: Any) -> Array:
-    """Return a column as floats, missing values as NaN."""
-    values = np.asarray(column.to_numpy(zero_copy_only=False))
-    return values if values.dtype.kind == "f" else values.astype(np.float64)

@@ -25,26 +25,103 @@ class Origin:
 
     library: str = "numpy"
     dtype: Any = None
+    device: Any = None
+    #: "host": the kernels read the data; "device": they stay where they are, or belong to a
+    #: computation that is differentiated or traced; "lazy": there are none yet.
+    where: str = "host"
+    #: Whether a gradient is recorded.
+    grad: bool = False
+    #: Whether there is nothing but shapes, inside a function that JAX transforms.
+    traced: bool = False
 
-    def wrap(self, array: Array) -> Any:
-        """Return `array` as an array of the library and dtype that came in."""
+    def wrap(self, array: Any) -> Any:
+        """Return `array` as an array of the library, dtype and device that came in.
+
+        Truth values and integers keep their own dtype.
+        """
+        if self.library == "numpy":
+            return array[()]  # a zero-dimensional array becomes a NumPy scalar
+        if is_native(array):
+            return array if self.dtype in (None, array.dtype) else _cast(array, self.dtype)
+        array = np.asarray(array)
+        real = array.dtype.kind == "f" and self.dtype is not None
         if self.library == "torch":
-            torch = sys.modules["torch"]
             # A scalar has no memory to share, and what is read-only must not be shared.
-            share = isinstance(array, np.ndarray) and array.flags.writeable
-            tensor = torch.from_numpy(array if share else np.array(array))
-            return tensor if self.dtype is None else tensor.to(self.dtype)
-        return array[()]  # a zero-dimensional array becomes a NumPy scalar
+            share = array.ndim > 0 and array.flags.writeable
+            tensor = sys.modules["torch"].from_numpy(array if share else np.array(array))
+            return tensor.to(self.device, self.dtype if real else None)
+        return sys.modules["jax"].device_put(
+            array.astype(self.dtype, copy=False) if real else array, self.device
+        )
 
 
 NUMPY = Origin()
 
 
-def to_numpy(x: Any, name: str) -> tuple[Array, Origin]:
-    """Return `x` as a NumPy array, sharing memory where that can be, and its origin."""
+def is_native(x: Any) -> bool:
+    """Say whether `x` is an array of PyTorch or JAX."""
+    return _is_torch(x) or _is_jax(x)
+
+
+def is_lazy(x: Any) -> bool:
+    """Say whether `x` is a Dask array."""
+    dask = sys.modules.get("dask.array")
+    return dask is not None and isinstance(x, dask.Array)
+
+
+def origin_of(x: Any) -> Origin:
+    """Return where `x` is; nothing is computed or copied."""
+    if is_lazy(x):
+        return Origin("dask", where="lazy")
+    if _is_torch(x):
+        torch = sys.modules["torch"]
+        grad = x.requires_grad and torch.is_grad_enabled()
+        away = grad or x.device.type != "cpu"
+        return Origin("torch", x.dtype if x.is_floating_point() else None, x.device,
+                      "device" if away else "host", grad)  # fmt: skip
+    if _is_jax(x):
+        jax = sys.modules["jax"]
+        dtype = x.dtype if jax.numpy.issubdtype(x.dtype, jax.numpy.floating) else None
+        if isinstance(x, jax.core.Tracer):
+            return Origin("jax", dtype, None, "device", grad=True, traced=True)
+        near = all(device.platform == "cpu" for device in x.devices()) and len(x.devices()) == 1
+        return Origin("jax", dtype, x.sharding, "host" if near else "device")
+    return NUMPY
+
+
+def _is_torch(x: Any) -> bool:
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(x, torch.Tensor):
-        return _from_torch(torch, x, name)
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def _is_jax(x: Any) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, getattr(jax, "Array", ()))
+
+
+def _cast(array: Any, dtype: Any) -> Any:
+    return array.to(dtype) if _is_torch(array) else array.astype(dtype)
+
+
+def namespace(x: Any) -> Any:
+    """Return the functions of the library of `x`, in the array API's names."""
+    if not is_native(x):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(x)
+
+
+def to_numpy(x: Any, name: str) -> tuple[Array, Origin]:
+    """Return `x` as a NumPy array, sharing memory where that can be, and its origin.
+
+    What comes from another device is copied. The origin says that the data are on the host now.
+    """
+    origin = origin_of(x)
+    if origin.library == "torch":
+        return _from_torch(x, origin, name)
+    if origin.library == "jax":
+        return _from_jax(x, origin, name)
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise ValueError(f"{name}: has masked entries; fill them, or drop these instances, first")
     try:
@@ -59,15 +136,28 @@ def to_numpy(x: Any, name: str) -> tuple[Array, Origin]:
         raise
 
 
-def _from_torch(torch: Any, x: Any, name: str) -> tuple[Array, Origin]:
-    if x.requires_grad:
+def _from_torch(x: Any, origin: Origin, name: str) -> tuple[Array, Origin]:
+    torch = sys.modules["torch"]
+    if origin.grad:
         raise ValueError(f"{name}: the tensor requires grad; pass {name}.detach()")
-    if x.device.type != "cpu":
-        raise ValueError(f"{name}: the tensor is on {x.device}; pass {name}.cpu()")
-    dtype = x.dtype if x.is_floating_point() else None
+    if x.device.type == "meta":
+        raise ValueError(f"{name}: the tensor is on meta, where it has no data; pass one that has")
+    x = x.detach()
     if x.dtype == torch.bfloat16:
         x = x.float()
-    return x.resolve_neg().numpy(), Origin("torch", dtype)
+    return x.cpu().resolve_neg().numpy(), Origin("torch", origin.dtype, origin.device)
+
+
+def _from_jax(x: Any, origin: Origin, name: str) -> tuple[Array, Origin]:
+    if origin.traced:
+        raise ValueError(
+            f"{name}: is traced by JAX, so that its values are not known; this needs them: call it "
+            "outside of jit, grad and vmap"
+        )
+    array = np.asarray(x)
+    if array.dtype.kind == "V":  # bfloat16 is not a dtype of NumPy
+        array = array.astype(np.float32)
+    return array, Origin("jax", origin.dtype, origin.device)
 
 
 def num_threads() -> int:

@@ -1,0 +1,213 @@
+"""A cell of the grid: one measure of one kind of set at one size, ours and every peer in turn."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Size(NamedTuple):
+    """Instances, members (0 where the set has none) and classes."""
+
+    N: int
+    M: int
+    K: int
+
+    def __str__(self):
+        return f"({self.N}, {self.M}, {self.K})" if self.M else f"({self.N}, K = {self.K})"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another way to the same number.
+
+    `run` takes arrays whose first axis counts instances and returns a value each; None stands for a
+    limit that computes something else (reading the array). `loads` fails with an ImportError where
+    the package is missing. `most` says up to which size it is run, and `why_not` why not beyond.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    tolerance: float = 1e-6
+    most: Callable[[Size], bool] = lambda size: True
+    why_not: str = ""
+    loads: Callable[[], Any] = lambda: None
+    limit: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A measure of a kind of set, its data, its peers and the sizes at which they meet."""
+
+    measure: str
+    of: str
+    make: Callable[[Size], tuple[Any, ...]]
+    ours: Callable[..., Any]
+    peers: tuple[Peer, ...]
+    sizes: dict[str, tuple[Size, ...]]
+    certificate: Callable[..., Any] | None = None
+    note: str = ""
+
+    @property
+    def name(self):
+        return f"{self.measure}, {self.of}"
+
+    def all_sizes(self):
+        """Return the sizes of all axes, each once."""
+        return list(dict.fromkeys(size for axis in self.sizes.values() for size in axis))
+
+
+def axes(base: Size, N=(), M=(), K=()) -> dict[str, tuple[Size, ...]]:
+    """Return the sizes along each axis through `base`, in growing order."""
+    chosen = {"N": N, "M": M, "K": K}
+    return {
+        axis: tuple(base._replace(**{axis: x}) for x in sorted({*values, getattr(base, axis)}))
+        for axis, values in chosen.items()
+        if values
+    }
+
+
+@dataclass
+class Result:
+    """What was seen of one way in one cell; `instances` of the N were given to it."""
+
+    name: str
+    us: float | None = None
+    instances: int = 0
+    rounds: int = 0
+    megabytes: float | None = None
+    difference: float | None = None
+    nan: int = 0
+    wrong: int = 0
+    refused: str = ""
+    limit: bool = False
+    reason: str = ""
+
+
+@dataclass
+class Cell:
+    case: str
+    size: Size
+    input_megabytes: float
+    ours: Result
+    peers: list[Result] = field(default_factory=list)
+    certificate: float | None = None
+
+
+class _Runner:
+    """One way, with as many instances as its share of the budget allows."""
+
+    def __init__(self, name, run, data, share, whole=False):
+        self.name, self.run, self.times = name, run, []
+        self.count = len(data[0])
+        count = self.count if whole else min(1, self.count)
+        while True:
+            self.data = tuple(a[:count] for a in data)
+            start = time.perf_counter()
+            self.value = self.call()
+            spent = time.perf_counter() - start
+            if count == self.count or spent > share / 4:
+                break
+            count = min(self.count, 4 * count)
+        self.count = count
+        start = time.perf_counter()
+        self.value = self.call()  # a second time: the first may have loaded or compiled something
+        spent = time.perf_counter() - start
+        self.calls = max(1, int(0.004 / max(spent, 1e-7)))
+
+    def call(self):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return self.run(*self.data)
+
+    def time(self):
+        start = time.perf_counter()
+        for _ in range(self.calls):
+            self.call()
+        self.times.append((time.perf_counter() - start) / self.calls)
+
+
+def measure(case: Case, size: Size, budget: float, memory=None) -> Cell:
+    """Time ours and every peer in turns within about `budget` seconds, and compare the values."""
+    data = case.make(size)
+    peers = [peer for peer in case.peers if not peer.why_not or peer.most(size)]
+    share = budget / (1 + len(peers))
+    ours = _Runner("credalens", case.ours, data, share, whole=True)
+    cell = Cell(case.name, size, sum(a.nbytes for a in data) / 1e6, Result("credalens"))
+    runners, entries = [ours], [cell.ours]
+    for peer in case.peers:
+        entry = Result(peer.name, limit=peer.limit, reason=peer.reason)
+        cell.peers.append(entry)
+        if not peer.most(size):
+            entry.refused = f"not run: {peer.why_not}"
+            continue
+        try:
+            peer.loads()
+            runner = _Runner(peer.name, peer.run, data, share)
+        except ImportError as error:
+            entry.refused = f"not installed: {error}"
+            continue
+        except Exception as error:  # whatever a peer raises is a finding
+            entry.refused = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+            continue
+        runners.append(runner)
+        entries.append(entry)
+        if not peer.limit:
+            compare(entry, np.asarray(runner.value), np.asarray(ours.value), peer.tolerance)
+    _rounds(runners, budget)
+    for runner, entry in zip(runners, entries, strict=True):
+        entry.us = 1e6 * statistics.median(runner.times) / runner.count
+        entry.instances, entry.rounds = runner.count, len(runner.times)
+        if memory is not None:
+            entry.megabytes = memory(case, runner.name, size, runner.count)
+    if case.certificate is not None:
+        cell.certificate = float(np.max(case.certificate(*data)))
+    return cell
+
+
+def _rounds(runners, budget, most=9):
+    """Time all runners in turns, so that other load meets them alike."""
+    deadline = time.perf_counter() + budget
+    for _ in range(most):
+        for runner in runners:
+            runner.time()
+        if time.perf_counter() > deadline and len(runners[0].times) >= 2:
+            return
+
+
+def compare(entry: Result, theirs, ours, tolerance: float) -> None:
+    """Count what is not a number and what is off by more than the tolerance."""
+    difference = np.abs(theirs - ours[: len(theirs)])
+    entry.nan = int(np.isnan(theirs).sum())
+    entry.wrong = int((difference > tolerance).sum())
+    known = difference[~np.isnan(difference)]
+    entry.difference = float(known.max()) if known.size else None
+
+
+def peak_megabytes(run: Callable[[], Any]) -> float:
+    """Return by how much the process grew at most while `run` ran (Linux).
+
+    What C++ allocates counts as well, unlike with tracemalloc. To be called in a process of its
+    own: memory that an earlier call has freed but not handed back would be used again unseen.
+    """
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/clear_refs", "w") as reset:
+        reset.write("5")
+    before = _status("VmRSS")
+    result = run()
+    grown = (_status("VmHWM") - before) / 1024
+    del result
+    return max(grown, 0.0)
+
+
+def _status(key):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(key))

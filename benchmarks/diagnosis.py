@@ -1,0 +1,81 @@
+"""Diagnosis: all members left out in one pass, against quantify and against a pass for each."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+import credalens as cl
+from benchmarks.harness import Row
+from benchmarks.total_variation import dirichlet
+
+
+def rows():
+    n, M, K = 10_000, 10, 100
+    disputed = dirichlet((n, M, K))
+    agreed = disputed.copy()
+    agreed[..., 0] += 0.5  # all put the same class first: quantify has no game to solve
+    agreed /= agreed.sum(axis=2, keepdims=True)
+    for kind, P in (("agreeing", agreed), ("disagreeing", disputed)):
+        yield from _against(P, kind)
+
+
+def _against(P, kind):
+    n, M, K = P.shape
+    y = np.zeros(n, int)
+    calls = {
+        "quantify": lambda: cl.quantify(P),
+        "plain": lambda: cl.diagnose_members(P),
+        "labelled": lambda: cl.diagnose_members(P, y),
+        "passes": lambda: _passes(P),
+    }
+    best = _interleaved(calls)
+    for what in ("plain", "labelled"):
+        yield Row(
+            f"diagnose_members ({n}, {M}, {K}) float64, {kind}, {what}",
+            "quantify on the same array",
+            1e6 * best[what] / n,
+            1e6 * best["quantify"] / n,
+            f"at most 3x the time, i.e. ratio >= {1 / 3:.2f}",
+            best[what] <= 3 * best["quantify"],
+            "",
+        )
+    found, expected = cl.diagnose_members(P), _passes(P)
+    worst = max(
+        float(np.abs(found.total_change - expected[0]).max()),
+        float(np.abs(found.epistemic_change - expected[1]).max()),
+    )
+    yield Row(
+        f"diagnose_members ({n}, {M}, {K}) float64, {kind}",
+        "TU and EU of the members but one, M times",
+        1e6 * best["plain"] / n,
+        1e6 * best["passes"] / n,
+        "2x",
+        best["passes"] / best["plain"] >= 2,
+        f"largest difference {worst:.1e}",
+    )
+
+
+def _passes(P):
+    """Return the mean change of TU and EU without each member, by leaving out one at a time."""
+    total, epistemic = cl.total_uncertainty(P).mean(), cl.epistemic_uncertainty(P).mean()
+    changes = []
+    for m in range(P.shape[1]):
+        rest = np.delete(P, m, axis=1)
+        changes.append(
+            (cl.total_uncertainty(rest).mean() - total,
+             cl.epistemic_uncertainty(rest).mean() - epistemic)
+        )  # fmt: skip
+    return np.array(changes).T
+
+
+def _interleaved(calls, repeat=9):
+    """Return the best time of each call; in turns, so that other load falls on all alike."""
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(repeat):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best

@@ -1,0 +1,159 @@
+"""Every measure of every kind of set over sizes (N, M, K), side by side with its peers.
+
+``python -m benchmarks grid`` writes ``results/grid.json``, the page ``docs/comparison.md`` and its
+pictures; ``--quick`` takes the smaller sizes and writes nothing but the JSON it is told to.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import time
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from benchmarks import cases_hull, cases_sets, peers_probly
+from benchmarks.cells import measure, peak_megabytes
+from credalens import _kernels
+from credalens._arrays import num_threads
+
+CASES = {case.name: case for case in (*cases_hull.CASES, *cases_sets.CASES)}
+RESULTS = Path(__file__).parent / "results"
+#: Seconds a cell, for all ways together.
+BUDGET = 1.6
+
+
+def run(names=None, *, budget=BUDGET, most=None, memory=True, tell=print):
+    """Return the record of the grid: facts, and a cell for every case and size.
+
+    `names` selects cases, `most` bounds ``N M K`` and leaves the ends of each axis that fit.
+    """
+    started, load = time.time(), os.getloadavg()[0]
+    cells = []
+    with Memory() if memory else _Nothing() as peak:
+        for name in names or CASES:
+            case = CASES[name]
+            for size in case.all_sizes():
+                if most is not None and size.N * max(size.M, 1) * size.K > most:
+                    continue
+                cell = measure(case, size, budget, peak)
+                cells.append(asdict(cell) | {"size": list(size)})
+                tell(line(cells[-1]))
+    facts = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime(started)),
+        "seconds": round(time.time() - started),
+        "load": [round(load, 1), round(os.getloadavg()[0], 1)],
+        "instruction_set": _kernels.instruction_set(),
+        "threads": num_threads(),
+        "cpu": _cpu(),
+        "versions": versions(),
+    }
+    axes = {
+        name: {axis: [list(size) for size in sizes] for axis, sizes in case.sizes.items()}
+        for name, case in CASES.items()
+    }
+    notes = {name: case.note for name, case in CASES.items() if case.note}
+    return {"facts": facts, "axes": axes, "notes": notes, "cells": cells}
+
+
+def versions():
+    """Return the versions of all that was run."""
+    found = {"python": platform.python_version()}
+    for name in ("credalens", "numpy", "scipy", "highspy", "POT", "torch", "probly"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    found["probly, newest"] = peers_probly.new_version() or "not installed"
+    return found
+
+
+def _cpu():
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next(x.split(":")[1].strip() for x in lines if x.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.machine()
+
+
+def line(cell):
+    """Return one cell in words."""
+    told = [f"{cell['case']} {tuple(cell['size'])}: {cell['ours']['us']:.3g} us"]
+    for peer in cell["peers"]:
+        if peer["us"] is None:
+            told.append(f"{peer['name']}: {peer['refused']}")
+        else:
+            ratio = peer["us"] / cell["ours"]["us"]
+            spoilt = f", {peer['nan']} NaN" * bool(peer["nan"])
+            spoilt += f", {peer['wrong']} off" * bool(peer["wrong"])
+            told.append(f"{peer['name']} {ratio:.3g}x{spoilt}")
+    return "; ".join(told)
+
+
+class _Nothing:
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *_):
+        return None
+
+
+class Memory:
+    """Peak memory of one call, each in a fresh process.
+
+    They are forked from a server that has imported everything and run nothing, so that neither
+    threads nor memory of earlier calls are in the way.
+    """
+
+    def __enter__(self):
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["benchmarks.grid"])
+        self.pool = context.Pool(1, maxtasksperchild=1)
+        return self.ask
+
+    def __exit__(self, *_):
+        self.pool.terminate()
+        self.pool.join()
+
+    def ask(self, case, way, size, count):
+        """Return the megabytes that `way` added, or None where it cannot be measured."""
+        try:
+            return self.pool.apply_async(_peak, (case.name, way, size, count)).get(60)
+        except Exception:  # no /proc, or too slow: speed and values still stand
+            return None
+
+
+def _peak(name, way, size, count):
+    case = CASES[name]
+    run, loads = case.ours, None
+    for peer in case.peers:
+        if peer.name == way:
+            run, loads = peer.run, peer.loads
+    if loads is not None:
+        loads()
+    small = case.make(size._replace(N=1))
+    run(*small)  # what is loaded or cached on first use is not the call's
+    data = tuple(a[:count].copy() for a in case.make(size))
+    return peak_megabytes(lambda: run(*data))
+
+
+def main(*, quick=False, names=None):
+    """Run the grid and write its record, page and pictures; return the misses."""
+    from benchmarks import report
+
+    if quick:
+        record = run(names, budget=0.08, most=3000, memory=False)
+        target = RESULTS.parents[1] / "build" / "grid-quick"
+        target.mkdir(parents=True, exist_ok=True)
+        (target / "grid.json").write_text(json.dumps(record) + "\n")
+        (target / "comparison.md").write_text(report.page(record, pictures=False))
+        print(f"wrote {target}")
+        return 0
+    record = run(names)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "grid.json").write_text(json.dumps(record, indent=None) + "\n")
+    report.write(record)
+    return sum(not row["met"] for row in report.required(record))

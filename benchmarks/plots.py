@@ -1,0 +1,90 @@
+"""Pictures of the grid: cost against N, M and K."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+#: Okabe and Ito's colours, which can be told apart with any colour vision; markers differ as well.
+LOOKS = {
+    "credalens": ("#0072B2", "o", "-"),
+    "NumPy": ("#E69F00", "s", "-"),
+    "paper's pseudocode": ("#D55E00", "^", "-"),
+    "SciPy": ("#D55E00", "v", "-"),
+    "SciPy pdist": ("#CC79A7", "D", "-"),
+    "SciPy wasserstein_distance": ("#D55E00", "v", "--"),
+    "probly 0.9.1": ("#000000", "P", "-"),
+    "probly 0.3.0": ("#56B4E9", "X", "--"),
+    "highspy, one solver kept": ("#009E73", "<", "-"),
+    "highspy, a solver each": ("#009E73", ">", "--"),
+    "POT emd2": ("#F0E442", "h", "-"),
+    "read limit": ("#999999", "", ":"),
+}
+
+
+def look(name):
+    """Return colour, marker and line of a way: by its name or the longest beginning of it."""
+    best = max((key for key in LOOKS if name.startswith(key)), key=len, default="read limit")
+    return LOOKS[best]
+
+
+def series(record, case, axis):
+    """Return for every way the sizes and microseconds an instance along an axis."""
+    cells = {tuple(c["size"]): c for c in record["cells"] if c["case"] == case}
+    found = {}
+    for size in record["axes"].get(case, {}).get(axis, ()):
+        cell = cells.get(tuple(size))
+        for way in [cell["ours"], *cell["peers"]] if cell else ():
+            if way["us"] is not None:
+                found.setdefault(way["name"], []).append((size["NMK".index(axis)], way["us"]))
+    return found
+
+
+def costs(record, cases, path: Path) -> None:
+    """Draw one row of panels a case, one column an axis, and save it."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    columns = [a for a in "NMK" if any(series(record, case, a) for case in cases)]
+    figure, panels = plt.subplots(len(cases), len(columns), squeeze=False,
+                                  figsize=(3.3 * len(columns) + 2, 2.5 * len(cases)),
+                                  layout="constrained")  # fmt: skip
+    for row, case in zip(panels, cases, strict=True):
+        for panel, axis in zip(row, columns, strict=True):
+            drawn = series(record, case, axis)
+            if not drawn:
+                panel.set_visible(False)
+                continue
+            for name, points in drawn.items():
+                colour, marker, line = look(name)
+                ours = name == "credalens"
+                panel.loglog(*zip(*points, strict=True), color=colour, marker=marker,
+                             linestyle=line, label=name, markersize=6 if ours else 4.5,
+                             linewidth=2.6 if ours else 1.3, zorder=3 if ours else 2,
+                             markeredgecolor="#444444", markeredgewidth=0.4)  # fmt: skip
+            fixed = _fixed(record, case, axis)
+            panel.set_xlabel(f"{axis}   ({fixed})" if fixed else axis, fontsize=8)
+            panel.grid(alpha=0.3, linewidth=0.5)
+            panel.tick_params(labelsize=8)
+            if axis == columns[0]:
+                panel.set_title(case, fontsize=10, loc="left")
+                panel.set_ylabel("us an instance", fontsize=8)
+        shown = [p for p in row if p.get_visible()]
+        if shown:
+            handles, labels = shown[-1].get_legend_handles_labels()
+            row[-1].set_visible(True)
+            shown[-1].legend(handles, labels, fontsize=7.5, loc="center left",
+                             bbox_to_anchor=(1.02, 0.5), frameon=False)  # fmt: skip
+    for panel in panels.ravel():
+        if not panel.lines:
+            panel.set_axis_off()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=85)
+    plt.close(figure)
+
+
+def _fixed(record, case, axis):
+    size = record["axes"][case][axis][0]
+    others = [f"{name} = {x}" for name, x in zip("NMK", size, strict=True) if name != axis and x]
+    return ", ".join(others)

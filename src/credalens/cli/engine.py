@@ -1,0 +1,122 @@
+"""``--engine dask``: the score command over partitions, on a cluster."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from credalens.cli.conduct import note, progress
+from credalens.cli.inputs import Inputs, Manners, Measuring
+
+if TYPE_CHECKING:
+    from credalens.datasets.cluster.engine import ScoreJob
+
+#: Endings of the files that the local engine writes, which a folder should not have.
+SINGLE = (".csv", ".npz", ".jsonl")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where the work is done."""
+
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="local, or dask: .parquet (files and folders), .zarr and .npy by partition, into "
+            "a folder with one file a partition and _manifest.json. Run again, it keeps what is "
+            "finished."
+        ),
+    ] = "local"
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler.", show_default="a cluster on this machine"),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes of the cluster on this machine, which share its cores. Each needs 384 "
+            "MB and 32 bytes times --chunk-rows, models and classes (64, if it has several "
+            "threads).",
+            show_default="all cores",
+        ),
+    ] = None
+
+    @property
+    def is_dask(self) -> bool:
+        """Whether a cluster does the work."""
+        if self.engine not in ("local", "dask"):
+            raise ValueError(f"--engine: is {self.engine!r}; choose local or dask")
+        if self.engine == "local":
+            for name in ("scheduler", "workers"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"--{name}: needs --engine dask")
+        return self.engine == "dask"
+
+
+def score_partitions(
+    engine: Engine,
+    inputs: Inputs,
+    measuring: Measuring,
+    manners: Manners,
+    output: Path | None,
+    summary: str,
+) -> None:
+    """Score all partitions that are not finished yet."""
+    from credalens.cli.score import describe, skipped_path, tell_dropped
+    from credalens.datasets.cluster.client import connected
+    from credalens.datasets.cluster.engine import ScoreJob
+
+    if output is None or output.suffix.lower() in SINGLE:
+        raise ValueError("-o: --engine dask writes a folder; name one, e.g. -o scores")
+    ensemble = inputs.open(by_part=True)
+    scores = measuring.scores(ensemble.n_classes, summary)
+    describe(ensemble, manners)
+    job = ScoreJob(ensemble, scores, output.absolute(), _settings(inputs, measuring, summary),
+                   inputs.chunk_rows, inputs.skip, manners.threads)  # fmt: skip
+    folder, finished = job.prepare()
+    if finished:
+        note(f"keeping {finished} finished rows of {ensemble.n_rows}", manners.quiet)
+    if finished < (ensemble.n_rows or 0):
+        try:
+            with connected(engine.scheduler, engine.workers) as client:
+                _run(job, client, folder, finished, manners)
+        except KeyboardInterrupt:
+            note("credalens: interrupted; the same command goes on with what is not finished")
+            raise typer.Exit(130) from None
+    side = skipped_path(output)
+    rows, dropped = folder.finish(side)
+    note(f"wrote {rows} rows to {output}", manners.quiet)
+    tell_dropped(dropped, side)
+
+
+def _run(job: "ScoreJob", client: Any, folder: Any, finished: int, manners: Manners) -> None:
+    with progress("scoring", manners.quiet) as show:
+        done, expected = finished, job.ensemble.n_rows
+        show(done, expected)
+
+        def advance(rows: int) -> None:
+            nonlocal done
+            done += rows
+            show(done, expected)
+
+        job.run(client, folder, advance)
+
+
+def _settings(inputs: Inputs, measuring: Measuring, summary: str) -> dict[str, Any]:
+    """Return what the scores depend on, besides the predictions.
+
+    Not whether bad rows are skipped: a finished partition without any is right either way.
+    """
+    options = ("logits", "temperature", "normalize", "columns", "label_column", "id_column",
+               "class_names")  # fmt: skip
+    paths = [*measuring.files, *([] if inputs.labels is None else [Path(inputs.labels)])]
+    stats = {str(path.absolute()): path.stat() for path in paths}
+    return {
+        "measures": [measuring.measures, measuring.distance, summary],
+        "options": {name: str(getattr(inputs, name)) for name in options},
+        "labels or distance": [
+            [name, stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()
+        ],
+    }

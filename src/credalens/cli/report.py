@@ -1,0 +1,106 @@
+"""``credalens report``: one HTML page on what the models know and what they do not."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from credalens.cli.conduct import conduct, note, progress
+from credalens.cli.inputs import Inputs, Manners, Measuring, command
+from credalens.cli.score import describe, skipped_path, write_dropped
+
+if TYPE_CHECKING:
+    from credalens.datasets.files import Ensemble
+    from credalens.report.data import Collector
+
+EXAMPLES = """\
+Examples:
+
+credalens report model_*.npy --labels truth.csv -o report.html
+
+credalens report 'runs/*.npz' --class-names cat,dog,fox --title 'Pets, ten networks'
+
+credalens report predictions.npy --distance ordinal --second-look 0.3
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(epilog=EXAMPLES)(command(report))
+
+
+def report(
+    inputs: Inputs,
+    manners: Manners,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write: .html.")] = Path(
+        "report.html"
+    ),
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            help="Families to compare, some of tv,entropy,hartley; tv stands for --distance.",
+            show_default="all, but hartley only if it takes less than half a minute",
+        ),
+    ] = None,
+    distance: Annotated[
+        str,
+        typer.Option(help="tv, ordinal, kolmogorov, cost:FILE or kernel:FILE, as in score."),
+    ] = "tv",
+    second_look: Annotated[
+        float,
+        typer.Option(help="Level from which a prediction is ambiguous, or models disagree."),
+    ] = 0.4,
+    title: Annotated[
+        str | None, typer.Option(help="Heading of the page.", show_default=False)
+    ] = None,
+) -> None:
+    """Write one HTML page to look at: what the models know, what they do not, and what to do.
+
+    It holds the story in three sentences, a map of all predictions with a table to filter, sort and
+    export, rejection curves (with labels), distributions, the twenty most uncertain predictions and
+    what each model does to the uncertainty. It opens from disk and asks nothing of the network.
+
+    Files are read once, in chunks; about 100 bytes a row stay in memory, and 256 MB of predictions
+    to judge the models by. What is counted is exact; what is drawn or listed may be a sample, and
+    then the page says so.
+    """  # fmt: skip
+    with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
+        start = time.perf_counter()
+        from credalens.report import library
+        from credalens.report.writing import check_path, write_page
+
+        library.require()
+        check_path(output)
+        ensemble = inputs.open()
+        columns = Measuring(distance=distance).scores(ensemble.n_classes)
+        chosen = None if measures is None else [name.strip() for name in measures.split(",")]
+        collector = begin(ensemble, columns.distance, chosen, second_look, title)
+        describe(ensemble, manners)
+        dropped: list[Any] = []
+        with progress("measuring", manners.quiet) as show:
+            for chunk in ensemble.chunks(inputs.chunk_rows, 0, inputs.skip):
+                collector.add(chunk.members, chunk.labels, chunk.ids, chunk.rows)
+                dropped.extend(chunk.dropped)
+                show(chunk.stop, ensemble.expected_rows)
+        write_page(output, collector, start)
+        note(f"wrote {output}; open it in a browser", manners.quiet)
+        write_dropped(dropped, skipped_path(output))
+
+
+def begin(
+    ensemble: "Ensemble",
+    distance: Any,
+    measures: list[str] | None = None,
+    second_look: float = 0.4,
+    title: str | None = None,
+) -> "Collector":
+    """Return what collects the chunks of an ensemble for its report."""
+    from credalens.report.data import Collector, Subject, choose_measures
+
+    M, K = len(ensemble.names), ensemble.n_classes
+    families = choose_measures(measures, (ensemble.expected_rows, M, K))
+    names = ensemble.class_names
+    return Collector(
+        Subject(M, K, ensemble.names, names, distance, families, second_look, title or "")
+    )

@@ -1,0 +1,332 @@
+"""Parquet: single files, and datasets, folders of files whose rows follow one another."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from credalens._arrays import Array
+from credalens.datasets.files.source import Block, Reading, Source, cut, reading, refuse_file
+from credalens.datasets.files.tables import assign
+
+#: Bytes of a column that are read ahead. Without it a whole row group is read at once, however
+#: large; it costs no time.
+READ_AHEAD = 1 << 20
+
+
+def opened(path: str) -> Any:
+    """Open a Parquet file so that reading it takes little memory."""
+    return pyarrow.parquet.ParquetFile(path, buffer_size=READ_AHEAD, pre_buffer=False)
+
+
+class ParquetSource(Source):
+    """A ``.parquet`` file: a column a class, or one column ``probs`` of lists, M x K or K."""
+
+    n_members = 1
+
+    def __init__(self, path: str, how: Reading) -> None:
+        self.path = path
+        with reading(path), opened(path) as file:
+            schema = file.schema_arrow
+            self.n_rows = self.expected_rows = file.metadata.num_rows
+            self._groups = _groups(file.metadata)
+            if not self.n_rows:
+                refuse_file(path, "has no rows", "write at least one")
+            self._roles = assign(path, self._candidates(schema, how), how, True)
+            self._nested = len(self._roles.classes) == 1 and _is_list(
+                schema.field(self._roles.classes[0]).type
+            )
+            if self._nested:
+                first = next(file.iter_batches(1, columns=list(self._roles.classes)))
+                self.n_members, self.n_classes = self._lists(first.column(0), None).shape[1:]
+                self.is_logits = self._roles.classes[0] == "logits"
+            else:
+                self._check_numbers(schema)
+                self.n_classes = len(self._roles.classes)
+                self.class_names = self._roles.classes
+        self._types = {name: _type(schema, name) for name in self.columns}
+        self.has_labels = self._roles.label is not None
+        self.has_ids = self._roles.id is not None
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that are read."""
+        roles = self._roles
+        return [*roles.classes, *(n for n in (roles.label, roles.id) if n is not None)]
+
+    def _candidates(self, schema: Any, how: Reading) -> list[str]:
+        """Return the columns to choose from: with nested predictions, no others are classes."""
+        nested = [
+            n for n in ("probs", "logits") if n in schema.names and _is_list(_type(schema, n))
+        ]
+        if not nested or how.columns is not None:
+            return list(schema.names)
+        others = {"label", "id", how.label, how.id}
+        return [name for name in schema.names if name == nested[0] or name in others]
+
+    def _check_numbers(self, schema: Any) -> None:
+        for name in self._roles.classes:
+            kind = _type(schema, name)
+            if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+                refuse_file(
+                    self.path, f"column {name!r} is {kind}", "name the class columns by --columns"
+                )
+
+    def beside(self, path: str, n_rows: int, groups: tuple[int, ...]) -> ParquetSource:
+        """Return a file of the same columns, without opening it."""
+        other = copy.copy(self)
+        other.path, other._groups = path, groups
+        other.n_rows = other.expected_rows = n_rows
+        return other
+
+    def same_columns(self, path: str, schema: Any) -> None:
+        """Refuse a file that has not the same columns."""
+        for name, kind in self._types.items():
+            if name not in schema.names:
+                refuse_file(path, f"has no column {name!r}, {self.path} has", "write it again")
+            if _type(schema, name) != kind:
+                refuse_file(
+                    path,
+                    f"column {name!r} is {_type(schema, name)}, in {self.path} {kind}",
+                    "give all files of a dataset the same types",
+                )
+
+    def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
+        """Yield one block for each batch that pyarrow reads, of the row groups that are needed."""
+        end = (self.n_rows or 0) if stop is None else stop
+        ends = list(accumulate(self._groups))
+        wanted = [i for i, last in enumerate(ends) if last > start and last - self._groups[i] < end]
+        if not wanted:
+            return
+        before = ends[wanted[0]] - self._groups[wanted[0]]
+
+        def batches() -> Iterator[Block]:
+            with opened(self.path) as file:
+                for batch in file.iter_batches(rows, row_groups=wanted, columns=self.columns):
+                    yield self._block(batch)
+
+        yield from cut(batches(), start - before, end - before)
+
+    def edges(self, rows: int) -> list[int] | None:
+        """Cut between row groups."""
+        return gathered(accumulate(self._groups, initial=0), rows)
+
+    def _block(self, batch: Any) -> Block:
+        roles = self._roles
+        if self._nested:
+            values = self._lists(batch.column(roles.classes[0]), (self.n_members, self.n_classes))
+        else:
+            columns = [_floats(batch.column(name)) for name in roles.classes]
+            values = np.stack(columns, axis=1)[:, None, :]
+        return Block(values, _column(batch, roles.label), _column(batch, roles.id))
+
+    def _lists(self, column: Any, shape: tuple[int, int] | None) -> Array:
+        """Return ``(r, M, K)`` from lists of K, or lists of M lists of K."""
+        n = len(column)
+        counts = []
+        while _is_list(column.type):
+            if column.null_count:
+                refuse_file(self.path, f"{self._roles.classes[0]} has missing lists", "fill them")
+            sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+            # Smallest and largest, as sorting all of them would take longer than reading does.
+            if not sizes.min() == sizes.max() > 0:
+                refuse_file(
+                    self.path,
+                    f"{self._roles.classes[0]} has lists of lengths "
+                    f"{np.unique(sizes).tolist()[:5]}",
+                    "every row must have as many members and classes",
+                )
+            counts.append(int(sizes[0]))
+            column = column.flatten()
+        if len(counts) > 2:
+            refuse_file(self.path, f"has lists nested {len(counts)} deep", "save M x K lists")
+        found = (counts[0] if len(counts) == 2 else 1, counts[-1])
+        if shape is not None and found != shape:
+            refuse_file(
+                self.path,
+                f"has rows of {found} members and classes after rows of {shape}",
+                "every row must have as many",
+            )
+        return _floats(column).reshape(n, *found)
+
+
+@dataclass(frozen=True)
+class _File:
+    """One file of a dataset, and the number of its first row."""
+
+    path: str
+    start: int
+    groups: tuple[int, ...]
+
+    @property
+    def stop(self) -> int:
+        return self.start + sum(self.groups)
+
+    def inside(self, row: int) -> int:
+        """Return the number of a row in this file, or the nearest there is."""
+        return min(max(row, self.start), self.stop) - self.start
+
+
+class ParquetDataset(Source):
+    """A folder of Parquet files with the same columns, whose rows follow one another.
+
+    Files come in the order of their names, numbers in them by value, as ``part.10.parquet`` comes
+    after ``part.9.parquet``. Only footers are read here; files without rows are left out.
+    """
+
+    def __init__(self, path: str, how: Reading, names: Sequence[str] | None = None) -> None:
+        self.path = path
+        self._files: list[_File] = []
+        first: ParquetSource | None = None
+        row = 0
+        for name in dataset_files(Path(path)) if names is None else names:
+            with reading(name):
+                with opened(name) as file:
+                    metadata, schema = file.metadata, file.schema_arrow
+                if not metadata.num_rows:
+                    continue
+                if first is None:
+                    first = ParquetSource(name, how)
+                first.same_columns(name, schema)
+            self._files.append(_File(name, row, _groups(metadata)))
+            row += metadata.num_rows
+        if first is None:
+            refuse_file(path, "has no Parquet files with rows", "write at least one")
+        self._first = first
+        self.n_rows = self.expected_rows = row
+        self.n_members, self.n_classes = first.n_members, first.n_classes
+        self.class_names, self.is_logits = first.class_names, first.is_logits
+        self.has_labels, self.has_ids = first.has_labels, first.has_ids
+
+    def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
+        """Yield the rows of one file after the other."""
+        for file in self._between(start, (self.n_rows or 0) if stop is None else stop):
+            source = self._first.beside(file.path, file.stop - file.start, file.groups)
+            last = None if stop is None else file.inside(stop)
+            with reading(file.path):
+                yield from source.pieces(rows, file.inside(start), last)
+
+    def _between(self, start: int, stop: int) -> list[_File]:
+        return [file for file in self._files if file.start < stop and file.stop > start]
+
+    def place(self, row: int) -> tuple[str, int]:
+        """Return the file of the dataset that holds a row, and its number there."""
+        for file in self._files:
+            if file.start <= row < file.stop:
+                return file.path, row - file.start
+        return self.path, row
+
+    def edges(self, rows: int) -> list[int] | None:
+        """Cut between files, and between the row groups of large files."""
+        cuts = [0]
+        for file in self._files:
+            inside = gathered(accumulate(file.groups, initial=0), rows)
+            cuts.extend(file.start + end for end in inside[1:])
+        return cuts
+
+    def part(self, start: int, stop: int) -> Source:
+        """Return the dataset with only the files that hold these rows."""
+        some = copy.copy(self)
+        some._files = self._between(start, stop)
+        return some
+
+    def spans(self, start: int, stop: int) -> list[tuple[str, int, int]]:
+        """Return the files of the dataset that hold these rows, and which of theirs."""
+        return [
+            (file.path, file.inside(start), file.inside(stop))
+            for file in self._between(start, stop)
+        ]
+
+
+def gathered(cuts: Iterator[int], rows: int) -> list[int]:
+    """Leave out cuts so that about `rows` lie between two of them, or more where there is no cut.
+
+    Examples
+    --------
+    >>> gathered(iter([0, 10, 20, 30, 100]), 25)
+    [0, 20, 30, 100]
+    """
+    kept = [next(cuts)]
+    before = kept[0]
+    for at in cuts:
+        if at - kept[-1] > rows and before > kept[-1]:
+            kept.append(before)
+        before = at
+    return [*kept, before] if before > kept[-1] else kept
+
+
+def dataset_files(folder: Path) -> list[str]:
+    """Return the Parquet files of a dataset, also in folders inside it, in their order.
+
+    Names that begin with ``.`` or ``_`` belong to whoever wrote the dataset.
+    """
+    found = []
+    for path in folder.rglob("*.parquet"):
+        inside = path.relative_to(folder)
+        if path.is_file() and not any(part[0] in "._" for part in inside.parts):
+            found.append(path)
+    return [str(path) for path in sorted(found, key=_natural)]
+
+
+def is_dataset(folder: Path) -> bool:
+    """Tell whether the Parquet files of a folder hold one model's rows, not one model each.
+
+    They do if the folder is called ``.parquet``, or its files are called as those that Spark, Dask
+    and Arrow write (``part-00000``, ``part.0``), or each of them holds a whole ensemble.
+    """
+    if folder.suffix == ".parquet":
+        return True
+    if any(path.suffix in _OTHERS for path in folder.iterdir()):
+        return False
+    files = dataset_files(folder)
+    if files and all(re.match(r"part[-.]?\d", Path(name).name) for name in files):
+        return True
+    if len(files) < 2:
+        return False
+    with reading(files[0]):
+        schema = pyarrow.parquet.read_schema(files[0])
+    kinds = [_type(schema, name) for name in ("probs", "logits") if name in schema.names]
+    return any(_is_list(kind) and _is_list(kind.value_type) for kind in kinds)
+
+
+#: Endings of prediction files that stand for a model each.
+_OTHERS = (".npy", ".npz", ".csv", ".tsv", ".zarr")
+
+
+def _natural(path: Path) -> list[tuple[bool, int, str]]:
+    """Order names by their letters, but numbers in them by value."""
+    pieces = re.split(r"(\d+)", str(path))
+    return [(p.isdecimal(), int(p) if p.isdecimal() else 0, p) for p in pieces]
+
+
+def _groups(metadata: Any) -> tuple[int, ...]:
+    return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+
+
+def _column(batch: Any, name: str | None) -> Array | None:
+    return None if name is None else batch.column(name).to_numpy(zero_copy_only=False)
+
+
+def _type(schema: Any, name: str) -> Any:
+    return schema.field(name).type
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _floats(column: Any) -> Array:
+    """Return a column as floats, missing values as NaN."""
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    return values if values.dtype.kind == "f" else values.astype(np.float64)

@@ -1,0 +1,199 @@
+"""Networks that say a lower and an upper probability of each class (Wang et al. 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from credalens._validation import refuse, whole_number
+from credalens.predictors.torch.deep_ensemble import DeepEnsemble
+from credalens.predictors.torch.ensemble import positive
+from credalens.predictors.torch.training import Task, as_device, placed
+from credalens.sets import ProbabilityIntervals
+
+
+class IntervalHead(nn.Module):  # type: ignore[misc]
+    r"""A last layer with an interval of logits for each class.
+
+    A linear layer gives a centre c and a half-width h >= 0 (softplus) for each class, and the
+    interval softmax puts each class, at either end of its interval, against the others' centres:
+
+    .. math:: l_k = \frac{e^{c_k - h_k}}{e^{c_k - h_k} + \sum_{j \ne k} e^{c_j}}, \qquad
+              u_k = \frac{e^{c_k + h_k}}{e^{c_k + h_k} + \sum_{j \ne k} e^{c_j}}
+
+    With ``z_k = c_k - log sum_{j != k} exp c_j`` these are ``sigmoid(z - h)`` and
+    ``sigmoid(z + h)``. The layer returns these two logits, `interval_bounds` makes probabilities of
+    them and `interval_loss` trains them.
+
+    Parameters
+    ----------
+    in_features : int
+    n_classes : int
+        At least 2.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from credalens.predictors.torch import IntervalHead, interval_bounds
+    >>> logits = IntervalHead(8, 3)(torch.zeros(5, 8))
+    >>> logits.shape
+    torch.Size([5, 2, 3])
+    >>> lower, upper = interval_bounds(logits)
+    >>> bool((lower <= upper).all()), bool((lower.sum(-1) <= 1).all())
+    (True, True)
+    """
+
+    def __init__(self, in_features: int, n_classes: int) -> None:
+        super().__init__()
+        self.n_classes = whole_number(n_classes, "n_classes", least=2)
+        self.linear = nn.Linear(in_features, 2 * self.n_classes)
+
+    def forward(self, x: Any) -> Any:
+        """Return the logits of the lower and the upper bounds, ``(n, 2, K)``, of ``(n, F)``."""
+        centre, width = self.linear(x).split(self.n_classes, dim=-1)
+        against = centre - _log_sum_of_others(centre)
+        half = nn.functional.softplus(width)
+        return torch.stack([against - half, against + half], dim=-2)
+
+
+def _log_sum_of_others(c: Any) -> Any:
+    """Return ``log sum_{j != k} exp c_j`` for each k, in O(K) and without cancellation."""
+    # What is left without class k is exact from the whole sum as long as k holds at most half of
+    # it; the largest class alone may hold more, and its others are summed up by themselves.
+    largest = torch.zeros_like(c, dtype=torch.bool)
+    largest.scatter_(-1, c.argmax(dim=-1, keepdim=True), True)
+    others = c.masked_fill(largest, -torch.inf).logsumexp(dim=-1, keepdim=True)
+    share = torch.softmax(c, dim=-1).masked_fill(largest, 0.0)
+    rest = c.logsumexp(dim=-1, keepdim=True) + torch.log1p(-share)
+    return torch.where(largest, others, rest)
+
+
+def interval_bounds(logits: Any) -> tuple[Any, Any]:
+    """Return the lower and upper probabilities ``(..., K)`` of an `IntervalHead`'s outputs.
+
+    The softmax of the centres lies between them, so that the box is never empty. The interval
+    softmax alone is not reachable (where h is 0 for all classes but one, that one has no room
+    either); each bound is narrowed to what a distribution in the box attains, which leaves the set
+    as it is.
+    """
+    lower, upper = torch.sigmoid(logits).unbind(dim=-2)
+    low_sum, high_sum = lower.sum(-1, keepdim=True), upper.sum(-1, keepdim=True)
+    narrow = torch.maximum(lower, 1 - (high_sum - upper))
+    high = torch.minimum(upper, 1 - (low_sum - lower))
+    # Where the box is a point, rounding may put the ends the wrong way round.
+    return torch.minimum(narrow, high), high
+
+
+def interval_loss(logits: Any, y: Any, hardest: float = 0.5) -> Any:
+    """Return the loss of an `IntervalHead`'s outputs ``(n, 2, K)`` for labels ``(n,)``.
+
+    The cross-entropy of the upper bounds over the batch, which is the optimistic side and is
+    trained as usual, plus that of the lower bounds over the `hardest` share of it, the instances
+    where the pessimistic side does worst: those stand for a distribution other than the one that
+    was sampled, and keep the interval open where it is needed.
+
+    Examples
+    --------
+    Bounds 1/3 and 2/3 for the true class of either of two instances:
+
+    >>> import torch
+    >>> from credalens.predictors.torch import interval_loss
+    >>> ends = torch.logit(torch.tensor([[1 / 3, 1 / 3], [2 / 3, 2 / 3]]))
+    >>> loss = interval_loss(ends.expand(2, 2, 2), torch.tensor([0, 1]))
+    >>> bool(torch.isclose(loss.exp(), torch.tensor(3 / 1 * 3 / 2)))
+    True
+    """
+    rows = torch.arange(len(y), device=y.device)
+    low = -nn.functional.logsigmoid(logits[rows, 0, y])
+    high = -nn.functional.logsigmoid(logits[rows, 1, y])
+    n_hard = max(1, int(hardest * len(y)))
+    return high.mean() + low.topk(n_hard).values.mean()
+
+
+class CredalDeepEnsemble(DeepEnsemble):
+    """Networks with interval heads; the box with the means of their bounds.
+
+    Parameters
+    ----------
+    model_factory : callable
+        ``model_factory()`` returns a fresh `nn.Module` that ends in an `IntervalHead`.
+    n_members : int, default=5
+    hardest : float, default=0.5
+        The share of each batch on which the lower bounds are trained, in (0, 1].
+    epochs, batch_size, learning_rate, optimizer, device, random_state, checkpoint, progress
+        As in `RelativeLikelihoodEnsemble`.
+
+    Attributes
+    ----------
+    members_ : list of nn.Module
+
+    References
+    ----------
+    .. [1] Wang et al., "Credal Deep Ensembles for Uncertainty Quantification", NeurIPS 2024.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from credalens.predictors.torch import CredalDeepEnsemble, IntervalHead
+    >>> X = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
+    >>> y = (X[:, 0] > 0).long()
+    >>> ensemble = CredalDeepEnsemble(
+    ...     lambda: IntervalHead(2, 2), n_members=2, epochs=2, random_state=0
+    ... )
+    >>> ensemble.fit((X, y)).predict_credal(X[:4])
+    ProbabilityIntervals(batch_shape=(4,), n_classes=2, dtype=float32)
+    """
+
+    def __init__(
+        self,
+        model_factory: Callable[[], Any],
+        n_members: int = 5,
+        *,
+        hardest: float = 0.5,
+        **settings: Any,
+    ) -> None:
+        super().__init__(model_factory, n_members, **settings)
+        self.hardest = positive(hardest, "hardest")
+        if self.hardest > 1:
+            refuse("hardest", f"is {hardest!r}", "pass a share of the batch in (0, 1]")
+
+    def _settings(self) -> dict[str, Any]:
+        return {"hardest": self.hardest}
+
+    def _task(self, index: int, n_instances: int) -> Task:
+        return Task(index, f"member {index}", self.epochs, partial(_loss, hardest=self.hardest))
+
+    def predict_members(self, data: Any) -> Any:
+        """Return the reachable bounds of all members, a tensor ``(N, M, 2, K)`` on the CPU."""
+        return super().predict_members(data)
+
+    def _ask(self, x: Any) -> Any:
+        device = as_device(self.device)
+        ends = torch.stack([_ends(m, placed(x, m, device)) for m in self.members_], dim=1)
+        return torch.stack(interval_bounds(ends), dim=-2)
+
+    def predict_credal(self, data: Any) -> Any:
+        """Return the boxes with the means of the members' bounds, reachable as those are."""
+        bounds = self.predict_members(data).mean(dim=1)
+        return ProbabilityIntervals(bounds[:, 0], bounds[:, 1])
+
+
+def _ends(model: Any, x: Any) -> Any:
+    ends = model(x)
+    if not isinstance(ends, torch.Tensor) or ends.ndim != 3 or ends.shape[:2] != (len(x), 2):
+        shape = getattr(ends, "shape", type(ends).__name__)
+        refuse("model_factory", f"made a model that turns {tuple(x.shape)} into {shape}",
+               "let it end in an IntervalHead, shape (n, 2, K)")  # fmt: skip
+    return ends
+
+
+def _loss(model: Any, x: Any, y: Any, hardest: float) -> Any:
+    ends = _ends(model, x)
+    if len(y) and int(y.max()) >= ends.shape[2]:
+        refuse("y", f"holds class {int(y.max())}, but the head has {ends.shape[2]}",
+               "number the classes from 0, or give the head more")  # fmt: skip
+    return interval_loss(ends, y, hardest)

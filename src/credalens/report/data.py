@@ -1,0 +1,288 @@
+"""What a report says: measured chunk by chunk, a few columns a row kept in memory."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from credalens import _validation
+from credalens._arrays import Array
+from credalens.distances import as_distance
+from credalens.evaluation import diagnose_members, majority_vote, rejection_order
+from credalens.measures import Interval, Uncertainty, generalized_hartley, quantify
+from credalens.report.markup import cut
+from credalens.report.quarters import SECOND_LOOK, Rule, make_rule
+from credalens.sets import ConvexHull
+
+#: Instances that are shown one by one.
+SHOWN = 20
+#: Bytes of predictions that the members are diagnosed on; of more, every second row is dropped.
+DIAGNOSED_BYTES = 1 << 28
+#: Seconds that the Hartley family may be expected to take before it waits to be asked for, and the
+#: number of classes: the weights of so many alone take seconds.
+HARTLEY_SECONDS, HARTLEY_CLASSES = 30.0, 1000
+FAMILIES = ("tv", "entropy", "hartley")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the predictions are about, and how to measure them."""
+
+    n_members: int
+    n_classes: int
+    #: One name a model.
+    names: tuple[str, ...]
+    #: ``None`` if classes have no names but their indices.
+    class_names: tuple[str, ...] | None = None
+    distance: Any = "tv"
+    #: Of `FAMILIES`; "tv" stands for the distance.
+    measures: tuple[str, ...] = FAMILIES
+    second_look: float = SECOND_LOOK
+    title: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """The columns of one family of measures, and what they cost."""
+
+    total: Array
+    #: An `Interval` for distances.
+    aleatoric: Any
+    epistemic: Array
+    #: Largest certified error or standard error.
+    error: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Everything that was measured."""
+
+    subject: Subject
+    rule: Rule
+    families: dict[str, Family]
+    #: Numbers of the rows in their files, ``(n,)``.
+    rows: Array
+    ids: Array | None
+    labels: Array | None
+    predicted: Array
+    #: The class that each member puts first, ``(n, M)``.
+    votes: Array
+    #: Codes of the quarters, ``(n,)``.
+    quarters: Array
+    #: Positions of the most uncertain instances, most uncertain first, and their predictions.
+    shown: Array
+    shown_members: Array
+    #: What `diagnose_members` said, ``None`` for a single model, and of how many rows.
+    diagnosis: Any
+    n_diagnosed: int
+
+    @property
+    def n(self) -> int:
+        """Number of predictions."""
+        return len(self.rows)
+
+    @property
+    def main(self) -> Family:
+        """The family of the distance, which the map is drawn with."""
+        return self.families["tv"]
+
+    @property
+    def correct(self) -> Array | None:
+        """Which predictions are right, if there are labels."""
+        return None if self.labels is None else self.labels == self.predicted
+
+    @property
+    def class_names(self) -> Sequence[str]:
+        """Names of the classes, their indices if they have none."""
+        return self.subject.class_names or [str(k) for k in range(self.subject.n_classes)]
+
+    @property
+    def class_words(self) -> Sequence[str]:
+        """Names that can stand in a sentence."""
+        return self.subject.class_names or [f"class {k}" for k in range(self.subject.n_classes)]
+
+
+def choose_measures(measures: Sequence[str] | None, shape: tuple[int | None, int, int]) -> Any:
+    """Return the families to compute for predictions ``(n, M, K)``.
+
+    By default all, but Hartley only where it is expected to take less than `HARTLEY_SECONDS`.
+
+    Examples
+    --------
+    >>> choose_measures(None, (100_000, 10, 10))
+    ('tv', 'entropy', 'hartley')
+    >>> choose_measures(None, (10_000, 10, 1000))
+    ('tv', 'entropy')
+    """
+    if measures is not None:
+        for name in measures:
+            _validation.one_of(name, "measures", FAMILIES)
+        return tuple(name for name in FAMILIES if name == "tv" or name in measures)
+    n, M, K = shape
+    # Microseconds a row on two cores: the sum over events, or some 400 permutations (benchmarks).
+    cost = M * min(0.12 * 2.0 ** min(K - 10, 60), 1.6 * K)
+    cheap = cost * (100_000 if n is None else n) < 1e6 * HARTLEY_SECONDS
+    return FAMILIES if cheap and K <= HARTLEY_CLASSES else FAMILIES[:2]
+
+
+class Collector:
+    """Measures chunks of predictions and keeps what a report needs.
+
+    In memory stay about ``100 + 2 M`` bytes a row besides its identifier, the predictions of the
+    rows that are shown one by one, and at most 256 MB of rows to diagnose the members on.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self._distance = as_distance(subject.distance, subject.n_classes)
+        self.rule = make_rule(subject.second_look, self._distance, subject.n_classes)
+        self._columns: dict[str, list[Array]] = {}
+        self._errors = dict.fromkeys(subject.measures, 0.0)
+        self._seconds = dict.fromkeys(subject.measures, 0.0)
+        self._top = _Top()
+        self._sample = _Sample()
+        self._n = 0
+
+    def add(
+        self, members: Array, labels: Array | None = None, ids: Any = None, rows: Any = None
+    ) -> None:
+        """Measure ``(r, M, K)`` predictions, known to be good, and their class indices."""
+        hull = ConvexHull(members, validate=False)
+        columns: dict[str, Any] = {
+            "rows": self._n + np.arange(len(members)) if rows is None else rows,
+            "ids": None if ids is None else np.asarray(ids, dtype=object),
+            "labels": labels,
+            "predicted": majority_vote(hull),
+            "votes": members.argmax(axis=2).astype(
+                np.uint16 if self.subject.n_classes <= 1 << 16 else np.uint32
+            ),
+        }
+        for family, u in self._measured(hull).items():
+            ends = u.aleatoric
+            lower, upper = ends if isinstance(ends, Interval) else (ends, None)
+            columns |= {
+                f"{family} {part}": None if values is None else np.asarray(values, np.float64)
+                for part, values in (
+                    ("total", u.total), ("lower", lower), ("upper", upper),
+                    ("epistemic", u.epistemic),
+                )
+            }  # fmt: skip
+            self._errors[family] = max(self._errors[family], float(np.max(u.error, initial=0.0)))
+        for name, values in columns.items():
+            if values is not None:
+                self._columns.setdefault(name, []).append(values)
+        self._top.add(columns["tv total"], members, self._n)
+        self._sample.add(members, labels, self._n)
+        self._n += len(members)
+
+    def _measured(self, hull: ConvexHull) -> dict[str, Uncertainty]:
+        found: dict[str, Uncertainty] = {}
+        for family in self.subject.measures:
+            start = time.perf_counter()
+            if family == "hartley" and "entropy" in found:
+                found[family] = _hartley(hull, found["entropy"])
+            else:
+                found[family] = quantify(hull, self._distance if family == "tv" else family,
+                                         random_state=0)  # fmt: skip
+            self._seconds[family] += time.perf_counter() - start
+        return found
+
+    def finish(self) -> Findings:
+        """Return what was found."""
+        if self._n == 0:
+            _validation.refuse("members", "has no rows", "a report needs at least one prediction")
+        columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
+        self._columns = {}
+        families = {}
+        for name in self.subject.measures:
+            lower, upper = columns[f"{name} lower"], columns.get(f"{name} upper")
+            families[name] = Family(
+                columns[f"{name} total"],
+                lower if upper is None else Interval(lower, upper),
+                columns[f"{name} epistemic"],
+                self._errors[name],
+                self._seconds[name],
+            )
+        main = families["tv"]
+        members, labels = self._sample.taken()
+        return Findings(
+            subject=self.subject,
+            rule=self.rule,
+            families=families,
+            rows=columns["rows"],
+            ids=columns.get("ids"),
+            labels=columns.get("labels"),
+            predicted=columns["predicted"],
+            votes=columns["votes"],
+            quarters=self.rule.codes(main.aleatoric.midpoint, main.epistemic),
+            shown=self._top.places,
+            shown_members=self._top.members,
+            diagnosis=_diagnosed(members, labels, self.subject.names),
+            n_diagnosed=len(members),
+        )
+
+
+def _hartley(hull: ConvexHull, entropy: Uncertainty) -> Uncertainty:
+    """Return the Hartley family, given the upper entropy that it shares with the other."""
+    with warnings.catch_warnings():
+        # Estimates that stay uncertain are told by their standard error on the page.
+        warnings.filterwarnings("ignore", "generalized_hartley", RuntimeWarning)
+        bits, error = generalized_hartley(hull, random_state=0, return_error=True)
+    return Uncertainty(entropy.total, entropy.total - bits, bits, entropy.error + error)
+
+
+def _diagnosed(members: Array, labels: Array | None, names: tuple[str, ...]) -> Any:
+    if members.shape[1] == 1:
+        return None
+    return diagnose_members(members, labels, [cut(name) for name in names])
+
+
+class _Top:
+    """The most uncertain instances so far."""
+
+    def __init__(self) -> None:
+        self.score: Array = np.empty(0)
+        self.places: Array = np.empty(0, np.intp)
+        self.members: Array = np.empty((0, 1, 1))
+
+    def add(self, score: Array, members: Array, start: int) -> None:
+        best = rejection_order(score)[:SHOWN]
+        rows = np.array(members[best])
+        both = np.concatenate([self.score, score[best]])
+        keep = rejection_order(both)[:SHOWN]
+        self.members = np.concatenate([self.members.reshape(-1, *rows.shape[1:]), rows])[keep]
+        self.places = np.concatenate([self.places, start + best])[keep]
+        self.score = both[keep]
+
+
+class _Sample:
+    """Rows at a regular stride, which doubles whenever they take too much memory."""
+
+    def __init__(self) -> None:
+        self.stride = 1
+        self._parts: list[tuple[Array, Array | None, Array]] = []
+
+    def add(self, members: Array, labels: Array | None, start: int) -> None:
+        self._parts.append(self._thinned(members, labels, start + np.arange(len(members))))
+        while sum(part[0].nbytes for part in self._parts) > DIAGNOSED_BYTES:
+            self.stride *= 2
+            self._parts = [self._thinned(*part) for part in self._parts]
+
+    def _thinned(
+        self, members: Array, labels: Array | None, places: Array
+    ) -> tuple[Array, Array | None, Array]:
+        if self.stride == 1:
+            return members, labels, places
+        wanted = places % self.stride == 0
+        return members[wanted], None if labels is None else labels[wanted], places[wanted]
+
+    def taken(self) -> tuple[Array, Array | None]:
+        members = np.concatenate([part[0] for part in self._parts])
+        labels = [part[1] for part in self._parts if part[1] is not None]
+        return members, np.concatenate(labels) if labels else None

@@ -1,0 +1,132 @@
+"""What was found, in sentences with the numbers in them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from credalens.evaluation import rejection_order
+from credalens.report.data import Findings
+from credalens.report.quarters import QUARTERS
+
+#: A space that does not break.
+SPACE = "\u00a0"
+
+
+def percent(count: int, total: int) -> str:
+    """Return a share in percent that says 0 or 100 only where that is exact.
+
+    Its spaces do not break.
+
+    Examples
+    --------
+    >>> [percent(count, 10_000).replace(SPACE, " ") for count in (0, 1, 1250, 9_999, 10_000)]
+    ['0 %', '< 0.1 %', '12.5 %', '> 99.9 %', '100 %']
+    """
+    share = 100 * count / total
+    if count in (0, total):
+        text = f"{share:.0f} %"
+    elif share < 0.1:
+        text = "< 0.1 %"
+    else:
+        text = "> 99.9 %" if share > 99.9 else f"{share:.1f} %"
+    return text.replace(" ", SPACE)
+
+
+def number(count: int) -> str:
+    """Return a count with its thousands set apart."""
+    return f"{count:,}"
+
+
+def measure(value: float) -> str:
+    """Return an uncertainty with three digits.
+
+    Examples
+    --------
+    >>> measure(0.12345), measure(0.0), measure(1.5e-7), measure(12.3456)
+    ('0.123', '0', '0.000', '12.3')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.3g}"
+
+
+def counts(found: Findings) -> list[int]:
+    """Return how many predictions lie in each quarter."""
+    return [int(c) for c in np.bincount(found.quarters, minlength=len(QUARTERS))]
+
+
+def sentences(found: Findings) -> list[str]:
+    """Return the three sentences at the top of the page."""
+    clear, ambiguous, unknown, both = counts(found)
+    n, look = found.n, found.n - clear
+    first = (
+        f"Of {counted(n, 'prediction')}, {number(look)} ({percent(look, n)}) "
+        f"{'deserves' if look == 1 else 'deserve'} a second look."
+    )
+    if look == 1:
+        reason = (ambiguous and "the input is ambiguous") or (unknown and "the models disagree")
+        second = f"It does because {reason or 'the input is ambiguous and the models disagree'}."
+    elif look:
+        second = (
+            f"Of these, {_some(ambiguous)} because the input is ambiguous, {_some(unknown)} "
+            f"because the models disagree, and {_some(both)} for both reasons."
+        )
+    else:
+        second = "No input is ambiguous, and nowhere do the models disagree."
+    return [first, second, _third(found, clear)]
+
+
+def _third(found: Findings, clear: int) -> str:
+    if found.correct is None:
+        others = "Every prediction" if clear == found.n else f"The other {number(clear)}"
+        if clear == 0:
+            return "Without labels, how many of them are right is not known."
+        return (
+            f"{others} may pass: the models agree, and expect to be right"
+            "; how often they are, only labels can tell."
+        )
+    right = int(found.correct.sum())
+    if found.n < 10:
+        return (
+            f"{number(right)} of {number(found.n)} are right: too few to reject 10{SPACE}% of them."
+        )
+    off = found.n // 10
+    kept = found.correct[rejection_order(found.main.total)[off:]]
+    before, after = percent(right, found.n), percent(int(kept.sum()), len(kept))
+    if before == after:
+        change = f"leaves the accuracy of the rest at {before}"
+    else:
+        verb = "raises" if kept.mean() * found.n > right else "lowers"
+        change = f"{verb} the accuracy of the rest from {before} to {after}"
+    return f"Rejecting the 10{SPACE}% with the largest total uncertainty ({number(off)}) {change}."
+
+
+def _some(count: int) -> str:
+    return number(count) if count else "none"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count and its noun, in the plural unless there is one."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def rule_in_words(found: Findings) -> str:
+    """Say what makes a prediction deserve a second look."""
+    rule = found.rule
+    if found.subject.distance == "tv":
+        level = f"{rule.level:g}"
+        return (
+            f"The rule: an input is ambiguous if the midpoint of its aleatoric interval is at "
+            f"least {level}, i.e. the plausible models expect to be wrong on about {level} of such "
+            f"inputs; the models disagree if epistemic uncertainty is at least "
+            f"{rule.epistemic:g}, i.e. two of them differ by {level} or more in the probability "
+            "of some outcome. Either deserves a second look."
+        )
+    return (
+        f"The rule: an input is ambiguous if the midpoint of its aleatoric interval is at least "
+        f"{rule.aleatoric:g}, and the models disagree if epistemic uncertainty is at least "
+        f"{rule.epistemic:g}: {rule.level:g} and half of that of the largest distance between two "
+        f"sure predictions, {rule.scale:g}. Either deserves a second look."
+    )

@@ -1,0 +1,192 @@
+"""What the kernels answer for a hull, from the array of its members."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from credalens import _kernels
+from credalens._arrays import Array, num_threads, per_instance
+from credalens.sets.base import CredalSet, HasDiameter, event_count
+
+
+def _expected(block: Array, cost: Array) -> Array:
+    """Return the expectation of each column of `cost` under each row of ``(b, M, K)``."""
+    flat = block.reshape(-1, block.shape[-1]).astype(np.float64, copy=False)
+    return np.asarray(flat @ cost).reshape(*block.shape[:2], cost.shape[1])
+
+
+class MemberSet(CredalSet):
+    """A credal set that is given by its members ``(..., M, K)``, asked by measures."""
+
+    _members: Array
+
+    @property
+    def n_members(self) -> int:
+        """Number of members M."""
+        return int(self._members.shape[-2])
+
+    def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
+        """Return ``max over p of min over y of E_p[cost(., y)]`` and its certified gap.
+
+        A matrix game between the mixture of the members and the decision y, solved by an exact
+        simplex method for each instance on its own. The value is what a mixture attains, computed
+        from the data; the gap is its distance to the dual bound, also computed from the data.
+        """
+        if cost is None:
+            return self._tv_maximin()
+        costs = np.asarray(cost, np.float64)
+        top = float(costs.max())
+        scale = max(top - float(costs.min()), np.finfo(float).tiny)
+
+        def kernel(block: Array, value: Array, gap: Array) -> None:
+            # The solver minimises a positive pay-off: costs are turned round and moved to [1, 2].
+            payoff = _expected(block, costs)
+            np.subtract(top + scale, payoff, out=payoff)
+            payoff /= scale
+            np.clip(payoff, 1.0 - 1e-3, None, out=payoff)
+            _kernels.solve_games(payoff, value, gap, None, None, num_threads())
+            np.subtract(top, (value - 1.0) * scale, out=value)
+            gap *= scale
+
+        value, gap = per_instance(self._members, kernel, [(), ()], rows=self._product_rows())
+        return value, gap
+
+    def risks(self, cost: Array) -> tuple[Array, Array]:
+        """Return the least over y of the largest, and of the smallest, ``E_p[cost(., y)]``.
+
+        One matrix product over the members of all instances in a block; nothing of the size of
+        the batch is kept.
+        """
+        costs = np.asarray(cost, np.float64)
+
+        def kernel(block: Array, worst: Array, best: Array) -> None:
+            expected = _expected(block, costs)
+            expected.max(axis=1).min(axis=1, out=worst)
+            expected.reshape(len(block), -1).min(axis=1, out=best)
+
+        worst, best = per_instance(self._members, kernel, [(), ()], rows=self._product_rows())
+        return worst, best
+
+    def _product_rows(self) -> int | None:
+        """Return how many instances to multiply at once so that memory stays within its bound."""
+        if self._members.dtype == np.float64:
+            return None
+        # A block in single precision is held twice more, in double: as it is, and multiplied.
+        return max(1, math.prod(self.batch_shape) // 16)
+
+    def _tv_maximin(self) -> tuple[Array, Array]:
+        def kernel(block: Array, value: Array, gap: Array) -> None:
+            low, high = np.empty((2, len(block)))
+            _kernels.closed_forms(block, low, high, None, 0, num_threads())
+            _kernels.solve_games(block, value, gap, None, None, num_threads())
+            np.clip(value, low, high, out=value)  # true by definition: rounding must not break it
+            np.subtract(1.0, value, out=value)
+
+        value, gap = per_instance(self._members, kernel, [(), ()])
+        return value, gap
+
+    def diameter(self, distance: HasDiameter) -> Array:
+        """Return the largest distance between two members.
+
+        A distance that is convex in both arguments has its maximum at a pair of members.
+        """
+        return distance.diameter(self._members)
+
+    def reach(self, distance: HasDiameter) -> Array:
+        """Return ``min over y of max over p of d(p, delta_y)``.
+
+        A distance is convex in p, so that its maximum is at a member.
+        """
+        return distance.reach(self._members)
+
+    def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
+        """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
+
+        def kernel(block: Array, low: Array, high: Array, wide: Array | None = None) -> None:
+            _kernels.closed_forms(block, low, high, wide, 0, num_threads())
+
+        results = per_instance(self._members, kernel, [()] * (3 if diameter else 2), large=True)
+        return results[0], results[1], results[2] if diameter else None
+
+    def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap.
+
+        One pass over the data: an instance is read once and everything is done while it is in the
+        cache.
+        """
+
+        def kernel(
+            block: Array, low: Array, high: Array, wide: Array, value: Array, gap: Array
+        ) -> None:
+            _kernels.tv_profile(block, low, high, wide, value, gap, num_threads())
+            np.clip(value, low, high, out=value)  # as in _tv_maximin
+
+        low, high, wide, value, gap = per_instance(self._members, kernel, [()] * 5, large=True)
+        return low, high, wide, value, gap
+
+    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the largest entropy in nats, its certified gap and, if asked, where it is."""
+
+        def kernel(block: Array, value: Array, gap: Array, where: Array | None = None) -> None:
+            _kernels.max_entropy(block, value, gap, None, where, num_threads())
+
+        return self._entropy(kernel, distribution, rows=1 << 15)
+
+    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the smallest entropy in nats, which a member has, 0 and, if asked, the member."""
+
+        def kernel(block: Array, value: Array, error: Array, where: Array | None = None) -> None:
+            member = None if where is None else np.empty(len(block), np.int64)
+            _kernels.min_entropy(block, value, member, num_threads())
+            error.fill(0.0)
+            if where is not None:
+                where[:] = block[np.arange(len(block)), member]
+
+        return self._entropy(kernel, distribution)
+
+    def _entropy(
+        self, kernel: Callable[..., None], distribution: bool, rows: int | None = None
+    ) -> tuple[Array, Array, Array | None]:
+        shapes = [(), (), (self.n_classes,)][: 3 if distribution else 2]
+        results = per_instance(self._members, kernel, shapes, rows=rows, dtype=np.float64)
+        return results[0], results[1], results[2] if distribution else None
+
+    def hartley_exact(self, w: Array) -> Array:
+        """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights by size ``(K + 1,)``.
+
+        O(M 2^(K-1)): sums over the events without the last class, whose complements come free.
+        """
+
+        def kernel(block: Array, value: Array) -> None:
+            _kernels.hartley_exact(block, w, value, num_threads())
+
+        # A block takes about a tenth of a second, so that a long sum can be interrupted.
+        rows = max(1, (1 << 29) // (self.n_members << (self.n_classes - 1)))
+        return per_instance(self._members, kernel, [()], rows=rows, dtype=np.float64)[0]
+
+    def hartley_sample(
+        self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, most: int
+    ) -> tuple[Array, Array]:
+        """Return an unbiased estimate of `hartley_exact` and its standard error."""
+
+        def kernel(block: Array, value: Array, error: Array) -> None:
+            _kernels.hartley_sample(
+                block, log_v, seed, pairs, rtol, atol, most, value, error, num_threads()
+            )
+
+        rows = max(64, (1 << 20) // (self.n_members * self.n_classes))
+        value, error = per_instance(self._members, kernel, [(), ()], rows=rows, dtype=np.float64)
+        return value, error
+
+    def lower_probabilities(self) -> Any:
+        """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
+        n_events = event_count(self.n_classes, self.batch_shape)
+
+        def kernel(block: Array, values: Array) -> None:
+            _kernels.lower_probabilities(block, values, num_threads())
+
+        return self.origin.wrap(per_instance(self._members, kernel, [(n_events,)])[0])

@@ -1,0 +1,126 @@
+"""Gradients from solutions, in NumPy: what PyTorch and JAX take from the host."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import credalens as cl
+from credalens import _kernels
+from credalens.distances import transport
+from credalens.measures.hartley import weights
+from credalens.sets import pullbacks
+from ensembles import ENSEMBLES, dirichlet, disagreeing
+
+METRIC = np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0))) ** 0.7
+
+
+@pytest.mark.parametrize("method", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_the_widest_pair_has_the_diameter(name, method):
+    P = ENSEMBLES[name]
+    n, _, K = P.shape
+    if method == 2 and K > 9:
+        pytest.skip("2^K sign vectors")
+    wide, pairs = np.empty(n), np.full((n, 2), -1)
+    _kernels.closed_forms(P, None, None, wide, method, 2, pairs)
+    plain = np.empty(n)
+    _kernels.closed_forms(P, None, None, plain, method, 2)
+    assert_allclose(wide, plain, rtol=1e-14)
+    first, second = (P[np.arange(n), pairs[:, end]].astype(np.float64) for end in (0, 1))
+    assert_allclose(np.abs(first - second).sum(axis=1), wide, atol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(3, 250, 30), (2, 70, 12), (2, 300, 4), (4, 2, 3)])
+def test_the_widest_of_many_pairs(shape):
+    P = dirichlet(*shape)
+    wide, pairs = np.empty(len(P)), np.empty((len(P), 2), np.int64)
+    _kernels.closed_forms(P, None, None, wide, 0, 1, pairs)
+    for members, (i, j), value in zip(P, pairs, wide, strict=True):
+        apart = np.abs(members[:, None] - members).sum(axis=2)
+        assert_allclose([value, apart[i, j]], apart.max(), rtol=1e-13)
+
+
+FUNCTIONS = {
+    "tv": (pullbacks.TV_PROFILE, 4),
+    "tv game": (pullbacks.TV_MAXIMIN, 4),
+    "cost game": (pullbacks.maximin(METRIC[:4, :4] + np.triu(METRIC[:4, :4])), 4),
+    "entropy": (pullbacks.MAX_ENTROPY, 4),
+    "hartley": (pullbacks.hartley(weights(4)[0]), 4),
+    "hartley, many classes": (pullbacks.hartley(weights(11)[0]), 11),
+    "transport": (pullbacks.diameter(cl.Wasserstein(METRIC)), 9),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_differences(name, dtype):
+    function, K = FUNCTIONS[name]
+    P = disagreeing(5, 4, K, seed=1).astype(dtype)
+    outputs = function.forward(P)
+    assert len(outputs) == function.n_outputs
+    rng, step = np.random.default_rng(0), 1e-6
+    rates = [rng.standard_normal(5) for _ in outputs[:-1]]
+    gradient = function.pullback(P, *rates)
+    assert gradient.dtype == dtype
+    way = rng.standard_normal(P.shape)
+    if name == "transport":  # of masses that are not equal there is none
+        way -= way.mean(axis=2, keepdims=True)
+    ends = [function.forward(P.astype(np.float64) + sign * step * way) for sign in (1, -1)]
+    change = sum(r * (a - b) for r, a, b in zip(rates, *ends, strict=False)) / (2 * step)
+    tolerance = 1e-6 if dtype == np.float64 else 1e-3
+    assert_allclose((gradient * way).sum(axis=(1, 2)), change, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["tv", "tv game", "entropy", "hartley"])
+def test_gradients_depend_on_their_instance_alone(name):
+    function, K = FUNCTIONS[name]
+    P = disagreeing(40, 5, K, seed=2)
+    rates = [np.linspace(-1, 1, 40)] * (function.n_outputs - 1)
+    whole = function.pullback(P, *rates)
+    parts = [function.pullback(P[i : i + 1], *(r[i : i + 1] for r in rates)) for i in range(40)]
+    assert_array_equal(whole, np.concatenate(parts))
+    shaped = function.pullback(P.reshape(5, 8, 5, K), *(r.reshape(5, 8) for r in rates))
+    assert_array_equal(shaped.reshape(P.shape), whole)
+    fortran = function.pullback(np.asfortranarray(P), *rates)
+    assert_array_equal(fortran, whole)
+
+
+def test_what_is_not_asked_for_has_no_part():
+    P = disagreeing(6, 5, 4)
+    one = np.ones(6)
+    low = pullbacks.TV_PROFILE.pullback(P, one, None, None, None)
+    assert_array_equal((low != 0).sum(axis=(1, 2)), 1)
+    wide = pullbacks.TV_PROFILE.pullback(P, None, None, one, None)
+    assert_array_equal((wide != 0).any(axis=2).sum(axis=1), 2)
+    game = pullbacks.TV_PROFILE.pullback(P, None, None, None, one)
+    assert_allclose(game.sum(axis=(1, 2)), 1)
+    every = pullbacks.TV_PROFILE.pullback(P, one, one, one, one)
+    high = pullbacks.TV_PROFILE.pullback(P, None, one, None, None)
+    assert_allclose(low + high + wide + game, every, atol=1e-15)
+
+
+def test_empty_batches():
+    for function, K in FUNCTIONS.values():
+        P = np.empty((0, 3, K))
+        rates = [np.empty(0)] * (function.n_outputs - 1)
+        assert function.pullback(P, *rates).shape == (0, 3, K)
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_gradients_are_finite(name):
+    P = ENSEMBLES[name]
+    rate = np.ones(len(P))
+    functions = [pullbacks.TV_MAXIMIN, pullbacks.MAX_ENTROPY]
+    if P.shape[-1] <= 9:
+        functions.append(pullbacks.hartley(weights(P.shape[-1])[0]))
+    for function in functions:
+        assert np.isfinite(function.pullback(P, rate)).all()
+
+
+def test_test_functions_of_transport():
+    p, q = dirichlet(12, 2, 9).transpose(1, 0, 2)
+    q[0] = p[0]
+    f = transport.potentials(METRIC, p, q)
+    lipschitz = np.abs(f[:, :, None] - f[:, None, :]) <= METRIC + 1e-12
+    assert lipschitz.all()
+    assert_allclose((f * (p - q)).sum(axis=1), cl.Wasserstein(METRIC)(p, q), atol=1e-12)
