@@ -168,4 +168,3 @@ CASES = (
         "GH": [_numpy(hartley_of_masses)],
     }),
 )  # fmt: skip
-

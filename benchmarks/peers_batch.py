@@ -187,7 +187,7 @@ def by_pot(P, cost):
 @functools.cache
 def kernel(K):
     """Return a Gaussian kernel on the places 0, ..., K - 1."""
-    return np.exp(-np.subtract.outer(np.arange(K), np.arange(K)) ** 2 / 8.0)
+    return np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / 8.0)
 
 
 @functools.cache

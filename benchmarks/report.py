@@ -239,9 +239,7 @@ the factor by which one class more multiplies the cost says more than an exponen
         for name, cases in PICTURES.items()
     )
     head = ["measure, set", "N", "M", "K", "a class more"]
-    return "\n\n".join(
-        [text, *([drawn] if pictures else []), table(head, rows, {1, 2, 3, 4})]
-    )
+    return "\n\n".join([text, *([drawn] if pictures else []), table(head, rows, {1, 2, 3, 4})])
 
 
 def _failures(record):

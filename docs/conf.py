@@ -11,14 +11,15 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
     "numpydoc",
     "matplotlib.sphinxext.plot_directive",
     "sphinx_copybutton",
     "sphinx_design",
 ]
-source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build", "api/generated/README.md"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+templates_path = ["_templates"]
+exclude_patterns = ["images", "_templates"]
 nitpicky = False
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
@@ -41,7 +42,6 @@ plot_rcparams = {"figure.figsize": (7.2, 4.2), "savefig.bbox": "tight", "font.si
 # The mathematics is typeset by the reader's browser with a script that the pages carry along.
 html_theme = "pydata_sphinx_theme"
 html_title = "credalens"
-html_static_path = ["_static"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": True,

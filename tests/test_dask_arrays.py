@@ -344,7 +344,9 @@ def test_sets_are_sent_to_other_processes():
 def test_a_cluster():
     distributed = pytest.importorskip("distributed")
     d = cl.Wasserstein(METRIC)
+    patient = {f"distributed.comm.timeouts.{what}": "120s" for what in ("connect", "tcp")}
     with (
+        dask.config.set(patient),  # on a busy machine a worker takes long to start
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None
         ) as cluster,

@@ -27,7 +27,8 @@ runner = CliRunner()
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
 )
-TINY = Size(n_train=150, epochs=6, member_epochs=20, batch_size=15, learning_rate=0.01)
+TINY = Size(n_train=150, epochs=6, member_epochs=20, batch_size=15, learning_rate=0.01,
+            check_every=25)  # fmt: skip
 
 
 def trained(n=200, M=5, K=4, seed=0, sure=3.0):
@@ -206,6 +207,7 @@ class TestSettings:
             (["--data", "."], "apt-get install dataset-fashion-mnist"),
             (["--dataset", "mnist"], "dataset: is 'mnist'; choose one of 'fashion-mnist', 'svhn'"),
             (["--levels", "2"], "levels: are '2'"),
+            (["--check-every", "0"], "check-every: is '0'; pass epoch, batch or a number"),
         ],
     )
     def test_one_line(self, tmp_path, monkeypatch, args, match):
@@ -240,7 +242,9 @@ def fashion(tmp_path, monkeypatch):
 
 def reproduce(figure, data, out, *args):
     given = [figure, "--data", str(data), "--out", str(out), "--quick", "--levels", "0.3,0.6,1"]
-    return runner.invoke(commands.reproduce, [*given, "--batches", "2", *args])
+    return runner.invoke(
+        commands.reproduce, [*given, "--batches", "2", "--check-every", "25", *args]
+    )
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed")

@@ -214,6 +214,9 @@ _Backbone = Annotated[
     ),
 ]
 _Levels = Annotated[str, typer.Option(help="Relative likelihoods, separated by commas.")]
+_Check = Annotated[
+    str, typer.Option(help="When to look at the likelihood: epoch, batch or a number of batches.")
+]
 _Device = Annotated[str | None, typer.Option(help="Where to train, such as cuda.")]
 _Images = Annotated[
     Path, typer.Option(help="Folder for the picture and its numbers.", file_okay=False)
@@ -240,17 +243,23 @@ def _with_ensemble(
     data: Path | None,
     device: str | None,
     levels: str,
+    check_every: str,
     quick: bool,
     **settings: object,
 ) -> str:
     """Train the ensemble, or take it from its folder, and draw the figure."""
+    from dataclasses import replace
+
     from credalens.datasets import MissingDatasetError
     from credalens.experiments import relative_likelihood as experiment
 
     try:
         wanted = experiment.Settings(
             levels=experiment.parse_levels(levels),
-            size=experiment.QUICK if quick else experiment.FULL,
+            size=replace(
+                experiment.QUICK if quick else experiment.FULL,
+                check_every=experiment.parse_check(check_every),
+            ),
             **settings,  # type: ignore[arg-type]
         )
         folder = ensemble or out / f"{wanted.dataset}{'-quick' if quick else ''}"
@@ -268,6 +277,7 @@ def figure3(
     data: _Data = None,
     backbone: _Backbone = _SMALL,
     levels: _Levels = _LEVELS,
+    check_every: _Check = "epoch",
     batches: _Batches = 10,
     bins: _Bins = 30,
     out: _Images = _IMAGES_FOLDER,
@@ -284,8 +294,17 @@ def figure3(
 
     text = _with_ensemble(
         lambda trained, out: experiment.run(trained, out, batches=batches, bins=bins),
-        out, ensemble, data, device, levels, quick, dataset=dataset, backbone=backbone, seed=seed,
-    )  # fmt: skip
+        out,
+        ensemble,
+        data,
+        device,
+        levels,
+        check_every,
+        quick,
+        dataset=dataset,
+        backbone=backbone,
+        seed=seed,
+    )
     typer.echo(text)
     typer.echo(f"wrote {out}/figure3.png, .pdf, .csv, .md and figure3_curves.csv")
 
@@ -296,6 +315,7 @@ def figure4(
     data: _Data = None,
     backbone: _Backbone = _SMALL,
     levels: _Levels = _LEVELS,
+    check_every: _Check = "epoch",
     constant_class: Annotated[
         int, typer.Option(min=0, help="The class that the constant member predicts.")
     ] = 0,
@@ -317,8 +337,17 @@ def figure4(
         lambda trained, out: experiment.run(
             trained, out, constant_class=constant_class, batches=batches, bins=bins
         ),
-        out, ensemble, data, device, levels, quick, dataset=dataset, backbone=backbone, seed=seed,
-    )  # fmt: skip
+        out,
+        ensemble,
+        data,
+        device,
+        levels,
+        check_every,
+        quick,
+        dataset=dataset,
+        backbone=backbone,
+        seed=seed,
+    )
     typer.echo(text)
     typer.echo(f"wrote {out}/figure4.png, .pdf, .csv, .md and figure4_curves.csv")
 

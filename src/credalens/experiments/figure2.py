@@ -17,7 +17,7 @@ from credalens.experiments.figure1 import save
 from credalens.experiments.protocol import FAMILIES, measure
 from credalens.experiments.summary import mean_sd
 from credalens.experiments.table2 import write_csv
-from credalens.experiments.tables import Cell, Table, versions
+from credalens.experiments.tables import Cell, Table, heading, versions
 
 #: The ends of the aleatoric interval, each as a score of its own.
 LOWER, UPPER = "tv lower", "tv upper"
@@ -173,7 +173,12 @@ def run(predictions: Predictions, out: Path, *, name: str = "figure2", **options
     notes = ["Mean ± standard deviation (ddof = 1) over batches; one core.", versions()]
     if found.hartley_error:
         notes.append(f"Hartley is sampled: standard error at most {found.hartley_error:.2g} bits.")
-    text = "\n".join([table.markdown(), "", *(f"- {note}" for note in notes)]) + "\n"
+    text = (
+        "\n".join(
+            [f"# {heading(name)}", "", table.markdown(), "", *(f"- {note}" for note in notes)]
+        )
+        + "\n"
+    )
     with replacing(out / f"{name}.md") as temporary:
         temporary.write_text(text)
     return "\n".join([table.text(), *notes])

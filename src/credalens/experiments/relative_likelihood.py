@@ -37,8 +37,10 @@ class Size:
     #: How far members are pushed towards a class at first. 100 is the value of the method's
     #: authors, from which so small a network recovers too slowly to reach the upper levels.
     bias: float = 10.0
-    #: So many batches; the first epoch would run past most of the levels.
-    check_every: int = 10
+    #: "epoch", as the method's authors do, "batch", or so many batches. Within the first epoch a
+    #: member passes most of the levels: looked at more often, it stops where it is asked to, and
+    #: the lower levels get members that have hardly learnt anything.
+    check_every: str | int = "epoch"
 
 
 FULL = Size()
@@ -222,6 +224,24 @@ def _read(path: Path, settings: Settings) -> Trained:
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         reason = str(error).splitlines()[0]
         _validation.refuse(str(path), f"cannot be read ({reason})", "remove it and run again")
+
+
+def parse_check(text: str) -> str | int:
+    """Return "epoch", "batch" or a number of batches from a text.
+
+    Examples
+    --------
+    >>> from credalens.experiments.relative_likelihood import parse_check
+    >>> parse_check("epoch"), parse_check("10")
+    ('epoch', 10)
+    """
+    if text in ("epoch", "batch"):
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        _validation.refuse(
+            "check-every", f"is {text!r}", "pass epoch, batch or a number of batches"
+        )
+    return int(text)
 
 
 def parse_levels(text: str) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from credalens.experiments.figure2 import LOWER, TITLES, UPPER, WORDS, Curves, d
 from credalens.experiments.relative_likelihood import Trained
 from credalens.experiments.summary import mean_sd
 from credalens.experiments.table2 import write_csv
-from credalens.experiments.tables import Cell, Table, versions
+from credalens.experiments.tables import Cell, Table, heading, versions
 
 COLUMNS = (
     "component",
@@ -161,6 +161,8 @@ def describe(trained: Trained) -> list[str]:
     """Return how the ensemble was trained, in sentences."""
     settings = trained.settings
     size = settings.size
+    every = size.check_every
+    often = f"after every {every}" if isinstance(every, str) else f"every {every} batches"
     lines = [
         f"{settings.dataset}: {trained.n_train} training images, "
         f"{len(trained.predictions.members)} test images; network {settings.backbone}; seed "
@@ -168,7 +170,7 @@ def describe(trained: Trained) -> list[str]:
         f"{size.member_epochs} for any other, batches of {size.batch_size}, Adam with learning "
         f"rate {size.learning_rate:g}; TOBIAS with a bias of {size.bias:g}.",
         "R: likelihood on the training images relative to the maximum-likelihood model's, as the "
-        f"mean over instances; looked at every {size.check_every} batches.",
+        f"mean over instances; looked at {often}.",
     ]
     if len(trained.unreached):
         lines.append(
@@ -221,7 +223,11 @@ def write(
     notes = [*notes, *CONVENTIONS, versions()]
     if found.hartley_error:
         notes.append(f"Hartley is sampled: standard error at most {found.hartley_error:.2g} bits.")
-    parts = [*(table.markdown() for table in tables), "\n".join(f"- {note}" for note in notes)]
+    parts = [
+        f"# {heading(name)}",
+        *(table.markdown() for table in tables),
+        "\n".join(f"- {note}" for note in notes),
+    ]
     with replacing(out / f"{name}.md") as temporary:
         temporary.write_text("\n\n".join(parts) + "\n")
     return "\n\n".join([*(table.text() for table in tables), "\n".join(notes)])

@@ -224,7 +224,11 @@ def run(out: Path, **options: Any) -> str:
         "standard errors; the constant cost of a call pulls exponents down at small sizes.",
         versions(),
     ]
-    for name, text in (("md", table.markdown()), ("tex", table.latex()), ("txt", table.text())):
+    for name, text in (
+        ("md", f"# Table 1\n\n{table.markdown()}"),
+        ("tex", table.latex()),
+        ("txt", table.text()),
+    ):
         lead = "% " if name == "tex" else ""
         content = "\n".join([text, "", *(lead + note for note in notes)]) + "\n"
         (out / f"table1.{name}").write_text(content)

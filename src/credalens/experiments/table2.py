@@ -160,7 +160,11 @@ def run(
     files = {
         "table2.txt": text,
         "table2.md": "\n\n".join(
-            [*(table.markdown() for table in shown), "\n".join(f"- {note}" for note in notes)]
+            [
+                "# Table 2",
+                *(table.markdown() for table in shown),
+                "\n".join(f"- {note}" for note in notes),
+            ]
         )
         + "\n",
         "table2.tex": "\n\n".join(

@@ -93,6 +93,11 @@ class Table:
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
+def heading(name: str) -> str:
+    """Return the heading of the page of a figure: "Figure 3" for figure3."""
+    return f"{name[:-1].capitalize()} {name[-1]}"
+
+
 def versions() -> str:
     """Return the versions that the numbers depend on, as a sentence."""
     names = ("credalens", "numpy", "scikit-learn", "scipy")
