@@ -1,4 +1,8 @@
-"""Run the benchmarks: ``python -m benchmarks [NAME ...]``."""
+"""Run the benchmarks: ``python -m benchmarks [NAME ...] [--quick]``.
+
+The suites ask whether what is required is met; ``grid`` compares everything with its peers and
+writes ``docs/comparison.md``.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +33,16 @@ RESULTS = Path(__file__).parent / "results"
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("suites", nargs="*", help=f"any of {', '.join(SUITES)}; default all")
-    names = parser.parse_args().suites or list(SUITES)
+    parser.add_argument("suites", nargs="*", help=f"any of {', '.join(SUITES)}, grid; default all")
+    parser.add_argument("--quick", action="store_true", help="the smaller sizes of the grid alone")
+    chosen = parser.parse_args()
+    names = chosen.suites or (["grid"] if chosen.quick else [*SUITES, "grid"])
     RESULTS.mkdir(exist_ok=True)
     missed = 0
     for name in names:
+        if name == "grid":
+            missed += importlib.import_module("benchmarks.grid").main(quick=chosen.quick)
+            continue
         rows = []
         for row in importlib.import_module(f"benchmarks.{name}").rows():
             rows.append(row)

@@ -57,12 +57,12 @@ def _pot():
     return ot
 
 
-def few(most, power=1):
+def few(most):
     """Say up to how many classes a peer is run."""
-    return lambda size: size.K <= most and size.N * size.M * 2 ** (power * size.K) <= 2e9
+    return lambda size: most >= size.K and size.N * size.M * 2**size.K <= 2e9
 
 
-READ = Peer("read limit", peers_batch.read, limit=True)
+READ = Peer("read limit", peers_batch.read, limit=True, whole=True)
 ALL_EVENTS = "2^K events for every instance in memory"
 
 
@@ -146,11 +146,13 @@ CASES = (
          (Peer("paper's pseudocode, SciPy", each(peers.literal_total_variation)), READ), USUAL),
     Case("S*", "hull", uniform, cl.upper_entropy,
          (Peer("paper's pseudocode, SLSQP", each(peers.slsqp_upper_entropy), 1e-4),
-          new_probly("upper_entropy", 1e-4), old_probly("upper_entropy_convex_hull", 1e-4)), USUAL,
+          new_probly("upper_entropy", 1e-4, whole=True),
+          old_probly("upper_entropy_convex_hull", 1e-4)), USUAL,
          certificate=lambda P: cl.upper_entropy(P, return_error=True)[1]),
     Case("S*, classes without mass", "hull", confident, cl.upper_entropy,
          (Peer("paper's pseudocode, SLSQP", each(peers.slsqp_upper_entropy), 1e-4),
-          new_probly("upper_entropy", 1e-4), old_probly("upper_entropy_convex_hull", 1e-4)),
+          new_probly("upper_entropy", 1e-4, whole=True),
+          old_probly("upper_entropy_convex_hull", 1e-4)),
          axes(BASE, N=(1, 100), K=(3, 30, 100)),
          certificate=lambda P: cl.upper_entropy(P, return_error=True)[1]),
     Case("S_*", "hull", uniform, cl.lower_entropy,

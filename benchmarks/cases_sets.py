@@ -47,7 +47,7 @@ def lower_probabilities(size):
 
 MEASURES = {
     "TU": cl.total_uncertainty,
-    "AU_lower": lambda Q: cl.aleatoric_uncertainty(Q).lower,
+    "AU_lower": lambda Q: 1 - Q.tv_extremes(diameter=False)[1],
     "AU_upper": lambda Q: cl.aleatoric_uncertainty(Q).upper,
     "EU": cl.epistemic_uncertainty,
     "S*": cl.upper_entropy,
@@ -62,12 +62,12 @@ def _ours(kind, measure):
 
 
 def _events(function, most=14):
-    return Peer("NumPy, all events", function, most=lambda size: size.K <= most,
+    return Peer("NumPy, all events", function, most=lambda size: most >= size.K,
                 why_not=ALL_EVENTS)  # fmt: skip
 
 
 def _corners(function, most=7):
-    return Peer("NumPy, all corners", function, most=lambda size: size.K <= most, why_not=ORDERS)
+    return Peer("NumPy, all corners", function, most=lambda size: most >= size.K, why_not=ORDERS)
 
 
 def _linprog(function):
@@ -75,7 +75,7 @@ def _linprog(function):
 
 
 def _slsqp(function, most=100):
-    return Peer("SciPy SLSQP", function, 1e-4, most=lambda size: size.K <= most,
+    return Peer("SciPy SLSQP", function, 1e-4, most=lambda size: most >= size.K,
                 why_not="2^K inequalities")  # fmt: skip
 
 

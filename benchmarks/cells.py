@@ -31,6 +31,7 @@ class Peer:
     `run` takes arrays whose first axis counts instances and returns a value each; None stands for a
     limit that computes something else (reading the array). `loads` fails with an ImportError where
     the package is missing. `most` says up to which size it is run, and `why_not` why not beyond.
+    `whole` peers get all instances at once, because one call costs them much and more cost little.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Peer:
     why_not: str = ""
     loads: Callable[[], Any] = lambda: None
     limit: bool = False
+    whole: bool = False
     reason: str = ""
 
 
@@ -151,7 +153,7 @@ def measure(case: Case, size: Size, budget: float, memory=None) -> Cell:
             continue
         try:
             peer.loads()
-            runner = _Runner(peer.name, peer.run, data, share)
+            runner = _Runner(peer.name, peer.run, data, share, peer.whole)
         except ImportError as error:
             entry.refused = f"not installed: {error}"
             continue

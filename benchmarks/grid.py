@@ -6,6 +6,7 @@ pictures; ``--quick`` takes the smaller sizes and writes nothing but the JSON it
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -110,7 +111,8 @@ class Memory:
 
     def __enter__(self):
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["benchmarks.grid"])
+        heavy = [name for name in ("torch", "ot", "highspy") if importlib.util.find_spec(name)]
+        context.set_forkserver_preload(["benchmarks.grid", *heavy])
         self.pool = context.Pool(1, maxtasksperchild=1)
         return self.ask
 

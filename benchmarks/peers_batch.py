@@ -105,7 +105,7 @@ def hartley(P):
 
 def hartley_sample(P, pairs, seed=0):
     """Return an estimate of GH from random orders and their reverses, an instance at a time."""
-    N, M, K = P.shape
+    N, K = len(P), P.shape[2]
     by_size = np.exp(_log_weights(K))
     orders = np.random.default_rng(seed).permuted(np.tile(np.arange(K), (pairs, 1)), axis=1)
     found = np.empty(N)

@@ -97,8 +97,8 @@ time is divided by their number.
   0.9.1, which needs Python 3.12, were loaded from its unchanged file, on tensors of PyTorch and
   with all cores, without the progress bars of 0.3.0.
 - **SciPy pdist**, **POT** (`emd2`): all pairs of members, an instance at a time.
-- **highspy**: the solver HiGHS without SciPy's wrapper, given arrays, one thread, no presolve (which
-  costs more than it saves here); one solver kept for all programs, or a new one for each.
+- **highspy**: the solver HiGHS without SciPy's wrapper, given arrays, one thread, no presolve
+  (which costs more than it saves here); one solver kept for all programs, or a new one for each.
 - **Read limit**: summing the array once. It computes nothing else and is no peer; it says how much
   is left to gain.
 
@@ -164,8 +164,7 @@ def faster(record):
 
 def reason(cell, peer):
     """Say why, as far as it is known."""
-    N, _, K = cell["size"]
-    call = cell["ours"]["us"] * N
+    call = cell["ours"]["us"] * cell["size"][0]
     wrong = peer["nan"] + peer["wrong"]
     said = f"{peer['reason']}. " if peer["reason"] else ""
     if wrong:

@@ -42,6 +42,8 @@ plot_rcparams = {"figure.figsize": (7.2, 4.2), "savefig.bbox": "tight", "font.si
 # The mathematics is typeset by the reader's browser with a script that the pages carry along.
 html_theme = "pydata_sphinx_theme"
 html_title = "credalens"
+# Pages without pages below them have no navigation of their own.
+html_sidebars = {name: [] for name in ("start", "choose", "mathematics", "scaling", "comparison")}
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": True,

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import credalens as cl
-from credalens import axioms
+from credalens import axioms, measures
 from credalens.axioms.pool import Trial, draw, draw_weights, rounded
+from credalens.distances import NAMES
 from credalens.sets import CredalSet
 
 PAPER = ("A1", "A2", "A3", "A4", "A5a", "A5b")
@@ -40,6 +41,7 @@ def error_rate(p):
         ("total", set()),  # Proposition 4.2
         ("epistemic", set()),
         ("mmi", set()),
+        ("imprecision_bound", set()),
         ("generalized_hartley", set()),
         ("aleatoric_lower", {"A3"}),  # Propositions 4.2 and 4.9
         ("aleatoric_upper", {"A5b"}),
@@ -68,6 +70,17 @@ def test_every_claim_of_the_table_holds_and_every_failure_is_found():
         assert not set(measure.fails) & set(measure.claims)
         for axiom in report.failed:
             assert reproduced(report[axiom].counterexample), (report.measure, axiom)
+
+
+def test_every_public_measure_and_every_named_distance_is_in_the_table():
+    functions = [name for name in measures.__all__ if name.islower()]
+    for name in set(functions) - {"aleatoric_uncertainty", "quantify", "summarize"}:
+        assert axioms.ALIASES.get(name, name) in axioms.MEASURES
+    for name in NAMES:
+        suffix = "" if name == "tv" else f":{name}"
+        for row in ("total", "aleatoric_lower", "aleatoric_upper", "epistemic"):
+            assert f"{row}{suffix}" in axioms.MEASURES
+    assert all(name == row.name for name, row in axioms.MEASURES.items())
 
 
 def test_the_upper_end_is_at_a_generator_where_the_members_agree():

@@ -19,7 +19,7 @@ from credalens.datasets.cluster.client import check_memory, memory_needed, threa
 from credalens.datasets.cluster.folder import MANIFEST, ScoreFolder
 from credalens.datasets.cluster.plan import partitions
 from credalens.datasets.files import Reading, open_ensemble
-from credalens.datasets.files.parquet import ParquetDataset, gathered
+from credalens.datasets.files.parquet import ParquetDataset, ParquetSource, gathered
 from credalens.evaluation.bootstrap import score_quality
 from credalens.evaluation.selection import right_among_first, streamed_quality
 from prediction_files import NAMES, call, predictions, write_nested_parquet, write_parquet
@@ -127,6 +127,10 @@ class TestDatasets:
         monkeypatch.setattr("credalens.datasets.cluster.plan.PARTITION_BYTES", 4 * 9 * 20)
         found = partitions(open_ensemble([str(tmp_path / "a.parquet")]), {})
         assert [(p.start, p.stop) for p in found] == [(0, 17), (17, 34), (34, 51), (51, 60)]
+        source = ParquetSource(str(tmp_path / "a.parquet"), Reading())
+        for start, stop in ((0, 60), (17, 34), (20, 30), (33, 52), (51, None)):
+            values = np.concatenate([block.values for block in source.blocks(7, start, stop)])
+            assert np.array_equal(values, members[start:stop])
 
 
 class TestScore:
@@ -470,6 +474,13 @@ def test_selection_counts_as_sorting_does(scores, cuts, dtype, interval, seed):
     assert np.array_equal(quality.curve.accuracy, expected.curve.accuracy)
     assert np.array_equal(quality.auc, expected.auc, equal_nan=True)
     assert np.array_equal(quality.accuracy_at, expected.accuracy_at, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_selection_takes_both_zeros_for_equal(dtype):
+    score = np.array([-0.0, 0.0, -0.0, 0.0], dtype)
+    right = np.array([True, False, False, True])
+    assert right_among_first(lambda: [(right, [score])], range(5)).tolist() == [0, 1, 1, 1, 2]
 
 
 def test_selection_refuses_nan():

@@ -192,6 +192,15 @@ class TestBadRows:
         )
         assert len(finished(folder / "out")) >= 17
 
+    def test_the_first_is_named_though_a_later_one_is_found_before(self, cluster, tmp_path):
+        (tmp_path / "data").mkdir()
+        members = np.full((30_000, 10, 10), np.float32(0.1))
+        members[-1, 3, 0] = 0.5
+        write_part(tmp_path / "data" / "part-0.parquet", members, 0)
+        write_part(tmp_path / "data" / "part-1.parquet", members[-1:], 0)
+        told = self.run(tmp_path, cluster, "--measures", "tv,hartley", "--chunk-rows", 3000, code=2)
+        assert "part-0.parquet: row 29999 (zero-based): member 3" in told.stderr
+
     def test_they_are_left_out_if_that_is_wanted(self, bad, cluster):
         folder, rows = bad
         self.run(folder, cluster, code=2)

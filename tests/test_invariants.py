@@ -5,12 +5,15 @@ which give entries of every size.
 """
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
 import credalens as cl
+from credalens.measures.table import MEASURES
+from ensembles import FEW_CLASSES
 
 #: Two roundings of numbers below 1, and the certified gap, which is far smaller than that.
 EPS = 1e-12
@@ -98,6 +101,69 @@ def test_mixtures_of_members_do_not_matter(data):
     more = numbers(np.concatenate([P, mixed], axis=1))
     assert_allclose(more, numbers(P), rtol=0, atol=EPS)
     assert cl.ConvexHull(P).contains(mixed.swapaxes(0, 1)).all()
+
+
+# ---------------------------------------------------------------- every row of the measure table
+
+
+def check_instance_alone(measure):
+    for P in FEW_CLASSES.values():
+        whole = measure(cl.ConvexHull(P))
+        assert whole.shape == P.shape[:1]
+        assert whole.dtype == P.dtype
+        assert_array_equal(measure(cl.ConvexHull(P[::-1])), whole[::-1])
+        assert_array_equal([measure(cl.ConvexHull(instance)) for instance in P], whole)
+        assert measure(cl.ConvexHull(P[:0])).shape == (0,)
+
+
+def check_same(measure, change):
+    """Entropies are certified to 1e-9; other sums are taken in another order."""
+    for P in FEW_CLASSES.values():
+        rounding = max(4e-9, 20 * np.finfo(P.dtype).eps)
+        before, after = measure(cl.ConvexHull(P)), measure(cl.ConvexHull(change(P)))
+        assert_allclose(after, before, rtol=0, atol=rounding)
+
+
+def turned(P):
+    return P[:, ::-1]
+
+
+def repeated(P):
+    return np.concatenate([P, P[:, -2:]], axis=1)
+
+
+def relabelled(P):
+    return P[..., np.random.default_rng(0).permutation(P.shape[-1])]
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_measure_depends_on_the_instance_and_its_set_alone(name):
+    check_instance_alone(MEASURES[name])
+    check_same(MEASURES[name], turned)
+    check_same(MEASURES[name], repeated)
+    if "permutation" in MEASURES[name].claims:
+        check_same(MEASURES[name], relabelled)
+
+
+def test_measures_that_depend_on_something_else_are_found():
+    def of_the_batch(Q):
+        total = cl.total_uncertainty(Q)
+        return total - total.mean()
+
+    def of_the_order(Q):
+        return Q.members[..., 0, :].max(axis=-1)
+
+    def of_the_number(Q):
+        return Q.members.max(axis=-1).mean(axis=-1)
+
+    with pytest.raises(AssertionError):
+        check_instance_alone(of_the_batch)
+    with pytest.raises(AssertionError):
+        check_same(of_the_order, turned)
+    with pytest.raises(AssertionError):
+        check_same(of_the_number, repeated)
+    with pytest.raises(AssertionError):
+        check_same(MEASURES["total:ordinal"], relabelled)
 
 
 # ---------------------------------------------------------------- the paper's properties

@@ -1,6 +1,8 @@
 """The package as a whole: what importing it does to a process, and who imports whom."""
 
 import ast
+import importlib
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -71,11 +73,48 @@ def test_the_names_of_the_first_release_stay():
     }
 
 
-def test_subpackages_say_what_they_export():
-    for package in ("distances", "evaluation", "measures", "sets"):
-        module = __import__(f"credalens.{package}", fromlist=["*"])
+PACKAGES = (
+    "axioms",
+    "datasets",
+    "distances",
+    "evaluation",
+    "measures",
+    "plots",
+    "predictors",
+    "report",
+    "sets",
+)
+
+
+def exports():
+    """Every public name: of the package, and of the packages in it."""
+    for package in ("", *(f".{name}" for name in PACKAGES)):
+        module = importlib.import_module(f"credalens{package}")
         for name in module.__all__:
-            assert hasattr(module, name), f"{package}.{name}"
+            yield f"{module.__name__}.{name}", getattr(module, name)
+
+
+def test_subpackages_say_what_they_export():
+    for package in PACKAGES:
+        module = importlib.import_module(f"credalens.{package}")
+        assert module.__all__ == sorted(module.__all__, key=isort_key), package
+        assert len(set(module.__all__)) == len(module.__all__), package
+
+
+def isort_key(name):
+    # Constants, then classes, then functions, as ruff sorts them.
+    return (0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2, name)
+
+
+def test_every_public_name_has_an_example_that_runs():
+    # The doctests of the modules run with the suite.
+    for where, thing in exports():
+        if callable(thing) and where.split(".")[1] not in ("axioms", "datasets", "distances"):
+            assert ">>>" in (thing.__doc__ or ""), where
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert cl.__version__ == importlib.metadata.version("credalens")
 
 
 def test_the_package_is_typed():

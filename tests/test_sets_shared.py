@@ -1,5 +1,6 @@
 """What every representation must do: the same as the hull of its corners, everywhere."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -9,7 +10,7 @@ import credalens as cl
 import oracles
 import oracles_entropy
 from credalens import CredalSet
-from credalens.distances import TestFunctions
+from credalens.distances import NAMES, TestFunctions
 from oracles_sets import REPRESENTATIONS, corners_of
 
 N = 10
@@ -19,6 +20,16 @@ ORDINAL = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 
 def sets(name, K, n=N, seed=0):
     return REPRESENTATIONS[name](n, K, np.random.default_rng([seed, K]))
+
+
+def parts_of(Q):
+    """What the constructor of a set takes, which the set answers under the same names."""
+    found = []
+    for name, parameter in inspect.signature(type(Q)).parameters.items():
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            value = getattr(Q, name)
+            found.append(value() if callable(value) else value)
+    return found
 
 
 every = pytest.mark.parametrize("name", REPRESENTATIONS)
@@ -118,7 +129,7 @@ def test_corners_are_the_literal_ones(name, K):
 
 
 @every
-@pytest.mark.parametrize("distance", ["tv", "ordinal", "kolmogorov"])
+@pytest.mark.parametrize("distance", NAMES)
 def test_measures_of_other_distances_are_those_of_the_hull(name, distance):
     Q = sets(name, 4, n=4)
     ours, hull = cl.quantify(Q, distance), cl.quantify(Q.to_hull(), distance)
@@ -179,12 +190,7 @@ def test_batches_behave_like_arrays(name):
 def test_torch_comes_back_as_torch(name):
     torch = pytest.importorskip("torch")
     Q = sets(name, 3)
-    kind = type(Q)
-    parts = {"intervals": lambda: (Q.lower(), Q.upper()),
-             "contamination": lambda: (Q.center(), Q.epsilon),
-             "ball": lambda: (Q.center(), Q.radius),
-             "belief": lambda: (Q.masses,)}.get(name, lambda: (Q.values,))()  # fmt: skip
-    R = kind(*(torch.tensor(part) for part in parts))
+    R = type(Q)(*(torch.tensor(part) for part in parts_of(Q)))
     for value in (R.lower(), R.upper(np.eye(3)), R.center(), R.lower_probabilities(),
                   R.extreme_points(), R.contains([0.2, 0.3, 0.5]), R.is_two_monotone(),
                   R.choquet([1.0, 2.0, 3.0]), R <= R, cl.total_uncertainty(R),
@@ -197,15 +203,10 @@ def test_torch_comes_back_as_torch(name):
 @every
 def test_single_precision_stays_so(name):
     Q = sets(name, 4)
-    kind = type(Q)
-    parts = {"intervals": lambda: (Q.lower(), Q.upper()),
-             "contamination": lambda: (Q.center(), Q.epsilon),
-             "ball": lambda: (Q.center(), Q.radius),
-             "belief": lambda: (Q.masses,)}.get(name, lambda: (Q.values,))()  # fmt: skip
-    frozen = [np.asarray(part, np.float32) for part in parts]
+    frozen = [np.asarray(part, np.float32) for part in parts_of(Q)]
     for part in frozen:
         part.flags.writeable = False
-    R = kind(*frozen)
+    R = type(Q)(*frozen)
     assert R.dtype == np.float32
     if name != "envelope":  # whose middle is the mean of its corners: a close pair counts twice
         same(R.center(), Q.center(), 3e-5)

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from credalens import _validation
-from credalens.axioms.builtin import MEASURES, Measure, imprecision
 from credalens.axioms.desiderata import DESIDERATA
 from credalens.axioms.pool import draw
 from credalens.axioms.properties import PROPERTIES
 from credalens.axioms.report import Counterexample, Report, Verdict, render
 from credalens.axioms.search import search
 from credalens.axioms.subject import Subject, of_builtin
+from credalens.measures.table import MEASURES, Measure, imprecision
 from credalens.sets import ConvexHull, CredalSet
 
 __all__ = [

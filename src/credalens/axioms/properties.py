@@ -7,10 +7,10 @@ from abc import abstractmethod
 import numpy as np
 
 from credalens._arrays import Array
-from credalens.axioms.builtin import Measure
 from credalens.axioms.laws import Law, Values
 from credalens.axioms.pool import Rng, Trial, draw
 from credalens.axioms.subject import Subject
+from credalens.measures.table import Measure
 
 
 class _Ceiling(Law):

@@ -10,7 +10,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens._arrays import Array
-from credalens.axioms.builtin import MEASURES, Measure, imprecision
+from credalens.measures.table import MEASURES, Measure, imprecision
 from credalens.sets import ConvexHull, CredalSet
 
 #: How far a point may lie outside of a set that is said to contain it.

@@ -11,6 +11,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens._arrays import Array, lazy, namespace, native, origin_of, per_instance, to_numpy
+from credalens.distances.choquet import lipschitz_bound
 
 #: Numbers that a step over a block of instances may hold at once: 1 MB, which stays in the cache.
 BLOCK_FLOATS = 1 << 17
@@ -77,7 +78,7 @@ class Distance(ABC):
     its second argument is a Dirac measure, `dirac_costs` makes total and aleatoric uncertainty
     risks of deciding for a class, which every set can answer; otherwise it also answers
     `aleatoric`. The rest has a plain answer here, which a distance that knows a better way
-    overrides.
+    overrides. One that has a name (`credalens.distances.NAMES`) is given the number of classes.
     """
 
     @property
@@ -154,9 +155,18 @@ class Distance(ABC):
         """Return half the diameter."""
         return Q.diameter(self) / 2
 
-    @abstractmethod
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
-        """Return the maximum mean imprecision and how far the value may lie below it."""
+        """Return the maximum mean imprecision and how far the value may lie below it.
+
+        It is at least the diameter. No test function changes between two classes by more than
+        their Dirac measures are apart, which bounds it from above.
+        """
+        apart = self.dirac_costs
+        if apart is None:
+            diracs = np.eye(Q.n_classes)
+            apart = self.between(diracs[:, None], diracs)
+        value = np.asarray(Q.diameter(self), np.float64)
+        return value, np.maximum(lipschitz_bound(Q, apart) - value, 0.0)
 
     def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""

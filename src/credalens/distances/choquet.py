@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from credalens._arrays import Array
-from credalens.distances.base import Questions
+
+if TYPE_CHECKING:
+    from credalens.distances.base import Questions
 
 #: Numbers to hold at once: thousands of pieces for a few instances.
 TABLE_FLOATS = 1 << 20

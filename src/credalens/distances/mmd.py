@@ -270,11 +270,7 @@ class MMD(Distance):
         if self.n_classes <= choquet.FEW_CLASSES:
             value = choquet.largest_on_faces(self._faces, choquet.event_widths(Q))
             return value, np.zeros_like(value)
-        value = np.asarray(Q.diameter(self), np.float64)
-        # Functions in the unit ball are Lipschitz for the distances of the classes.
-        V = self._vertices
-        metric = _norm(V[:, None] - V)
-        return value, np.maximum(choquet.lipschitz_bound(Q, metric) - value, 0.0)
+        return super().imprecision(Q)
 
     def __repr__(self) -> str:
         return f"MMD(<kernel on {self.n_classes} classes>)"

@@ -246,8 +246,7 @@ class Wasserstein(Distance):
         if self.n_classes <= choquet.FEW_CLASSES:
             value = choquet.largest_integral(self._steps, choquet.event_widths(Q))
             return value, np.zeros_like(value)
-        value = np.asarray(Q.diameter(self), np.float64)
-        return value, np.maximum(choquet.lipschitz_bound(Q, self.cost) - value, 0.0)
+        return super().imprecision(Q)
 
     def __repr__(self) -> str:
         return f"Wasserstein(<cost on {self.n_classes} classes>)"

@@ -24,7 +24,17 @@ Score = str | Callable[[Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class ActiveLearning:
-    """Accuracy against the number of labels; see `active_learning_curve`."""
+    """Accuracy against the number of labels; see `active_learning_curve`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import credalens as cl
+    >>> accuracy = {"tv epistemic": np.array([[0.6, 0.9]]), "random": np.array([[0.6, 0.8]])}
+    >>> learned = cl.ActiveLearning(np.array([10, 20]), accuracy)
+    >>> learned.mean("tv epistemic").tolist()
+    [0.6, 0.9]
+    """
 
     #: Number of labels at each point, ``(n_rounds + 1,)``.
     n_labels: Array

@@ -30,6 +30,15 @@ class MemberDiagnosis:
     """What each of M members does to the uncertainty of n instances; see `diagnose_members`.
 
     Every array has one entry a member. Uncertainty is that of total variation.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> found = cl.diagnose_members([[[0.9, 0.1], [0.8, 0.2]], [[0.3, 0.7], [0.1, 0.9]]])
+    >>> found
+    MemberDiagnosis(n_members=2, n_instances=2, spoilers=[])
+    >>> found.total_change.round(3).tolist()
+    [-0.1, -0.05]
     """
 
     #: Names of the members.

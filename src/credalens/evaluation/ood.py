@@ -20,7 +20,15 @@ POSITIVES = ("out", "in")
 
 @dataclass(frozen=True, eq=False)
 class OODScores:
-    """How well a score separates; see `ood_scores`."""
+    """How well a score separates; see `ood_scores`.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> found = cl.ood_scores([0.1, 0.2, 0.3], [0.25, 0.8])
+    >>> round(found.auroc, 3), found.n_in, found.n_out
+    (0.833, 3, 2)
+    """
 
     n_in: int
     n_out: int

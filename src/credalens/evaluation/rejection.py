@@ -58,7 +58,15 @@ def _score(x: Any, name: str) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class RejectionCurve:
-    """Accuracy on what is kept, for a growing share of rejected instances."""
+    """Accuracy on what is kept, for a growing share of rejected instances.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> curve = cl.rejection_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.1, 0.2, 0.9, 0.3], n_bins=4)
+    >>> curve.accuracy.tolist(), curve.auc, curve.monotonicity_ratio
+    ([0.75, 1.0, 1.0, 1.0], 0.9583333333333334, 1.0)
+    """
 
     #: Share of instances rejected, ``b / n_bins`` for b = 0 .. n_bins - 1.
     rejection: Array

@@ -13,10 +13,12 @@ from credalens._arrays import Array
 from credalens.distances import NAMES, Distance, as_distance
 from credalens.measures import Interval, quantify
 from credalens.measures.imprecision import maximum_mean_imprecision
+from credalens.measures.table import MEASURES
 from credalens.sets import CredalSet
 
-#: Measures by the name that `--measures` takes; "tv" stands for the distance that is chosen.
-MEASURES = ("tv", "entropy", "hartley", "mmi")
+#: Families that `--measures` takes besides the rows of the measure table; "tv" stands for the
+#: distance that is chosen.
+FAMILIES = ("tv", "entropy", "hartley")
 #: How the aleatoric interval becomes columns.
 SUMMARIES = ("interval", "lower", "upper", "midpoint")
 
@@ -26,8 +28,9 @@ class ScoreColumns:
     """Which measures to compute, and what their columns are called.
 
     Columns are ``<family>_total``, ``<family>_aleatoric`` (for distances ``_lower`` and ``_upper``,
-    or what `summary` says) and ``<family>_epistemic``, and ``mmi``; a distance that is not total
-    variation gives its own name to its columns.
+    or what `summary` says) and ``<family>_epistemic``; a distance that is not total variation gives
+    its own name to its columns. A row of the measure table is one column of its name, of which
+    ``mmi`` is for the chosen distance.
 
     Examples
     --------
@@ -49,9 +52,9 @@ class ScoreColumns:
 
     def __post_init__(self) -> None:
         if not self.measures:
-            _validation.refuse("measures", "is empty", f"choose of {', '.join(MEASURES)}")
+            _validation.refuse("measures", "is empty", f"choose of {', '.join(FAMILIES)}, mmi")
         for name in self.measures:
-            _validation.one_of(name, "measures", MEASURES)
+            _validation.one_of(name, "measures", (*FAMILIES, *MEASURES))
         _validation.one_of(self.summary, "summary", SUMMARIES)
         if not isinstance(self.distance, Distance):
             _validation.one_of(self.distance, "distance", NAMES)
@@ -66,8 +69,8 @@ class ScoreColumns:
         return tuple(name for measure in self.measures for name in self._names(measure))
 
     def _names(self, measure: str) -> tuple[str, ...]:
-        if measure == "mmi":
-            return ("mmi",)
+        if measure not in FAMILIES:
+            return (measure,)
         if measure != "tv":
             return tuple(f"{measure}_{part}" for part in ("total", "aleatoric", "epistemic"))
         ends = ("lower", "upper") if self.summary == "interval" else (self.summary,)
@@ -85,6 +88,8 @@ class ScoreColumns:
         for name in self.measures:
             if name == "mmi":
                 values: Sequence[Any] = [maximum_mean_imprecision(Q, distance)]
+            elif name not in families:
+                values = [MEASURES[name](Q)]
             else:
                 u = found[families[name]]
                 values = [u.total, *self._ends(u.aleatoric), u.epistemic]

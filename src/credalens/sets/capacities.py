@@ -64,7 +64,8 @@ class LowerProbability(SupportSet):
         origin = to_numpy(values, "values")[1]
         array = _by_event(values, "values")
         if validate:
-            array = coherent(array)
+            array, flags = coherent(array)
+            object.__setattr__(self, "_flags", flags)
         self._set((array,), origin)
 
     def _there(self) -> TensorEvents:

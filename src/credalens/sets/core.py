@@ -107,8 +107,11 @@ def refuse_first(bad: Array, values: Array, name: str, problem: str, fix: str) -
         _validation.refuse(name, problem.format(float(values[where]), at), fix)
 
 
-def coherent(values: Array) -> Array:
-    """Return lower probabilities, refused unless normalised, monotone and coherent."""
+def coherent(values: Array) -> tuple[Array, Array]:
+    """Return lower probabilities, refused unless normalised, monotone and coherent.
+
+    And whether each is 2-monotone, which had to be found out.
+    """
     K, tolerance = values.shape[-1].bit_length() - 1, _validation.tolerance_of(values.dtype)
     empty, sure = values[..., 0], values[..., -1]
     empty_text = "of the impossible event is {:.6g} at {}"
@@ -117,8 +120,11 @@ def coherent(values: Array) -> Array:
     refuse_first(np.abs(sure - 1) > tolerance, sure, "values", sure_text, "it must be 1")
     for y in range(K):
         cube = values.reshape(*values.shape[:-1], 1 << (K - 1 - y), 2, 1 << y)
+        less = cube[..., 1, :] < cube[..., 0, :] - tolerance
+        if not less.any():
+            continue
         bad = np.zeros(cube.shape, bool)
-        bad[..., 1, :] = cube[..., 1, :] < cube[..., 0, :] - tolerance
+        bad[..., 1, :] = less
         problem = f"is {{:.6g}} at {{}}, less than that of the event without class {y}"
         fix = "pass a monotone set function"
         refuse_first(bad.reshape(values.shape), values, "values", problem, fix)
@@ -141,7 +147,7 @@ def coherent(values: Array) -> Array:
                 f"others make it at least {attained[event]:.6g}",
                 "pass the attained values",
             )
-    return values
+    return values, flags
 
 
 def most_even(values: Array, n_classes: int) -> Array:

@@ -1,4 +1,8 @@
-"""The measures of the package, with what is claimed of each."""
+"""The table of the measures that give one number a set, with what is claimed of each.
+
+A row here brings the checks of the axioms, the tests of invariance, a column of
+``credalens score --measures NAME`` and a line of the benchmark.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from credalens._arrays import Array
-from credalens.distances import Distance, TotalVariation, as_distance
-from credalens.measures import (
+from credalens.distances import NAMES, Distance, TotalVariation, as_distance
+from credalens.measures.distance import (
     aleatoric_uncertainty,
     epistemic_uncertainty,
-    generalized_hartley,
-    lower_entropy,
     total_uncertainty,
-    upper_entropy,
 )
+from credalens.measures.entropy import lower_entropy, upper_entropy
+from credalens.measures.hartley import generalized_hartley
+from credalens.measures.imprecision import imprecision_bound
 from credalens.sets import ConvexHull, CredalSet
 
 #: Most classes for sums over all events written out.
@@ -32,7 +36,7 @@ class Measure:
     Examples
     --------
     >>> import credalens as cl
-    >>> from credalens.axioms import MEASURES
+    >>> from credalens.measures.table import MEASURES
     >>> MEASURES["total"](cl.ConvexHull([[[0.7, 0.3], [0.5, 0.5]]]))
     array([0.5])
     """
@@ -102,20 +106,16 @@ def _hartley(Q: CredalSet) -> Any:
     return generalized_hartley(Q, method="exact")
 
 
-def _distance_rows(
-    name: str,
-    width: Callable[[int], float],
-    lower_at_generator: bool = True,
-    symmetric: bool = False,
-) -> tuple[Measure, ...]:
-    """Return total, both aleatoric ends and epistemic uncertainty for a distance.
-
-    `width` is the largest distance between two distributions for a number of classes.
-    """
+def _distance_rows(name: str) -> tuple[Measure, ...]:
+    """Return total, both aleatoric ends and epistemic uncertainty for a distance."""
     suffix = "" if name == "tv" else f":{name}"
 
     def geometry(n_classes: int) -> Distance:
         return as_distance(name, n_classes)
+
+    def width(n_classes: int) -> float:
+        """Return the largest distance between two distributions, which Dirac measures have."""
+        return float(geometry(n_classes).to_diracs(np.eye(n_classes)[None]).max())
 
     def to_diracs(P: Array) -> Array:
         return geometry(P.shape[-1]).to_diracs(P)
@@ -127,7 +127,9 @@ def _distance_rows(
     def ends(Q: CredalSet) -> Any:
         return aleatoric_uncertainty(Q, geometry(Q.n_classes))
 
-    free = ("permutation",) if symmetric else ()
+    # The least of functions that are linear over the set is at a generator.
+    lower_at_generator = geometry(2).dirac_costs is not None
+    free = ("permutation",) if name == "tv" else ()
     common = ("A1", "A2", "A4", "A5a", "dominance", *free)
     total = f"total{suffix}"
     lower, upper, spread = (
@@ -185,6 +187,13 @@ _OTHER_ROWS = (
         (*_SET_FUNCTION, "A1", "A3", "A5b", "translation"),
     ),
     Measure(
+        "imprecision_bound",
+        imprecision_bound,
+        lambda P: np.maximum(1 - P.min(axis=1).sum(axis=1), 0.0),
+        lambda K: 1.0,
+        (*_SET_FUNCTION, "A1", "A3", "A5b", "translation"),
+    ),
+    Measure(
         "upper_entropy",
         upper_entropy,
         lambda P: _entropies(P).max(axis=1),
@@ -230,14 +239,13 @@ _OTHER_ROWS = (
     ),
 )
 
-#: Every built-in measure by name. A distance adds four rows; its name is the part after the colon,
-#: none for total variation.
+#: Every built-in measure by name. A distance of `NAMES` adds four rows; its name is the part after
+#: the colon, none for total variation.
 MEASURES: dict[str, Measure] = {
     row.name: row
     for row in (
-        *_distance_rows("tv", lambda K: 1.0, symmetric=True),
+        *_distance_rows("tv"),
         *_OTHER_ROWS,
-        *_distance_rows("ordinal", lambda K: K - 1.0),
-        *_distance_rows("kolmogorov", lambda K: 1.0, lower_at_generator=False),
+        *(row for name in NAMES if name != "tv" for row in _distance_rows(name)),
     )
 }
