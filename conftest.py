@@ -1,5 +1,17 @@
-"""What cannot be collected everywhere."""
+"""What is collected where, and what takes its time."""
 
 from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
 
 collect_ignore_glob = [] if find_spec("torch") else ["src/credalens/predictors/torch/*"]
+
+TUTORIALS = Path(__file__).parent / "docs" / "tutorials"
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tutorials, which train models, as slow: a page cannot carry a marker."""
+    for item in items:
+        if TUTORIALS in item.path.parents:
+            item.add_marker(pytest.mark.slow)

@@ -78,19 +78,23 @@ def throughput(rows_factor: float) -> str:
 
 def arithmetic(found) -> list[str]:
     """Say what 10^9 rows of ten models and ten classes take, by the numbers above."""
-    n, K, M = 10**9, 10, 10
-    lines = []
+    n, K, M, cores, link = 10**9, 10, 10, 64, 1.25e9
+    row = 4 * M * K
+    lines = [
+        f"10^9 rows, {M} models, {K} classes in single precision are {row * n / 1e9:,.0f} GB of "
+        f"predictions. A link of 10 Gbit/s brings them in {row * n / link / 60:.1f} minutes.",
+        "",
+    ]
     for measures in (("tv",), ("tv", "entropy")):
         rate, cpu = found[K, M, measures]
-        hours = n / rate / 3600
         lines.append(
-            f"- `{','.join(measures)}`: {n * cpu / 3600:,.1f} core hours by the processor's time "
-            f"({cpu * 1e6:.2f} us a row), {hours:,.1f} hours with the two workers seen above; "
-            f"with 64 cores {n * cpu / 3600 * 60 / 64:,.0f} minutes, if the storage gives "
-            f"{4 * M * K * 64 / cpu / 1e9:,.1f} GB/s."
+            f"- `{','.join(measures)}`: {cpu * 1e6:.2f} us of a core a row, {n * cpu / 3600:,.1f} "
+            f"core hours in all ({n / rate / 3600:,.1f} hours with the two workers above); "
+            f"{n * cpu / 60 / cores:,.1f} minutes on {cores} cores, which would have to be given "
+            f"{row * cores / cpu / 1e9:,.1f} GB/s. On that link, reading is the bottleneck from "
+            f"{link / row * cpu:,.0f} cores on; with fewer, the computation is."
         )
-    return [f"10^9 rows, {M} models, {K} classes in single precision: {4 * M * K * n / 1e9:,.0f} "
-            "GB of predictions, uncompressed.", "", *lines]  # fmt: skip
+    return lines
 
 
 def reading_seconds(data: Path) -> float:

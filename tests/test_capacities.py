@@ -146,6 +146,27 @@ def test_corners_of_many_classes_are_refused(monkeypatch):
         core.marginal_corners(values, 6)
 
 
+@pytest.mark.parametrize("K", [1, 2, 5])
+def test_the_shortest_path_is_the_corner_of_least_entropy(K):
+    Q = belief(20, K, np.random.default_rng(K))
+    value, error, where = Q.min_entropy(distribution=True)
+    assert not error.any()
+    for i, values in enumerate(Q.values):
+        p = marginals(values)  # all K! orders
+        entropies = -(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=1)
+        same(value[i], entropies.min(), 1e-12)
+        assert Q[i].contains(where[i], 1e-12)
+        same(np.abs(p - where[i]).max(axis=1).min(), 0.0, 1e-12)
+
+
+def test_the_least_entropy_of_many_classes():
+    # 14! orders: evens are certain of one half, so that the corner puts it on one class.
+    Q = cl.BeliefFunction.from_focal_sets([(range(0, 14, 2), 0.5), (range(14), 0.5)])
+    same(Q.min_entropy()[0], 0.0)
+    Q = cl.BeliefFunction.from_focal_sets([(range(7), 0.25), (range(7, 14), 0.75)])
+    same(cl.lower_entropy(Q), 0.25 * 2 + 0.75 * np.log2(4 / 3))
+
+
 def test_all_events_of_many_classes_are_refused():
     Q = cl.Contamination(np.full(50, 0.02), 0.1)
     with pytest.raises(ValueError, match=r"50 classes have 2\*\*50 events"):

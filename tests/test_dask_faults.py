@@ -96,6 +96,8 @@ def start(data, out):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        # What a killed job cannot clean up goes with the test.
+        env={**os.environ, "TMPDIR": str(out.parent)},
     )
 
 

@@ -7,6 +7,7 @@ import hashlib
 import io
 import tarfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,6 +82,17 @@ class TestFigure1:
         assert "2 classes" in result.output
 
 
+def test_every_file_of_the_folder_is_a_command():
+    folder = Path(commands.__file__).parent
+    names = sorted(path.stem for path in folder.glob("[a-z]*.py"))
+    result = runner.invoke(commands.reproduce, ["--help"])
+    assert [line.split()[0] for line in result.output.partition("Commands:")[2].splitlines()[1:]
+            if line.strip()] == names  # fmt: skip
+    for name in names:
+        text = runner.invoke(commands.reproduce, [name, "--help"]).output
+        assert f"credalens reproduce {name}" in " ".join(text.split())
+
+
 def test_scale_of_the_simplex_is_the_probability_of_the_class():
     ax = cl.plots.simplex([[0.2, 0.3, 0.5]], scale=True)
     half = [text for text in ax.texts if text.get_text() == "0.5"]
@@ -126,21 +138,27 @@ class TestPredictions:
         ("files", "reason"),
         [
             ({}, "has no prediction files"),
-            ({"a": np.ones((2, 2)) / 2, "b": np.ones((3, 2)) / 2}, r"b\.npy: has shape \(3, 2\)"),
+            (
+                {"a": np.ones((2, 2)) / 2, "b": np.ones((3, 2)) / 2},
+                r"b\.npy: has 3 rows, .*a\.npy 2",
+            ),
             ({"a": np.ones((2, 2))}, r"a\.npy: row 0 .* sums to 2"),
-            ({"a": np.ones(2) / 2}, r"a\.npy: has 1 axes"),
-            ({"a": {"scores": np.ones(2)}}, r"a\.npz: holds scores; store probs or logits"),
+            ({"a": np.ones(2) / 2}, r"a\.npy: .* shape \(2,\)"),
+            ({"a": {"scores": np.ones(2)}}, r"a\.npz: holds scores; "),
             (
                 {"a": {"probs": np.ones((2, 2)) / 2, "labels": [0, 1, 0]}},
-                r"a\.npz: has 3 labels; pass 2",
+                r"a\.npz: labels has shape \(3,\); save \(2,\)",
             ),
-            ({"a": {"probs": np.ones((2, 2)) / 2, "labels": [0, 2]}}, "labels that are no classes"),
+            (
+                {"a": {"probs": np.ones((2, 2)) / 2, "labels": [0, 2]}},
+                r"a\.npz: row 1 .* has the label '2'; labels are 0 to 1",
+            ),
             (
                 {
                     "a": {"probs": np.ones((2, 2)) / 2, "labels": [0, 1]},
                     "b": {"probs": np.ones((2, 2)) / 2, "labels": [1, 0]},
                 },
-                "has other labels than the file before",
+                r"b\.npz: row 0 .* label: 1 here, 0 in",
             ),
         ],
     )
@@ -157,9 +175,9 @@ class TestPredictions:
         with pytest.raises(ValueError, match="is not a folder"):
             read_predictions(tmp_path / "none")
         np.save(tmp_path / "a.npy", np.full((3, 2), 0.5))
-        with pytest.raises(ValueError, match=r"labels: .* is not there"):
+        with pytest.raises(ValueError, match=r"none\.npy: is not there"):
             read_predictions(tmp_path, tmp_path / "none.npy")
-        with pytest.raises(ValueError, match="ends otherwise"):
+        with pytest.raises(ValueError, match=r"a\.parquet: is not there"):
             read_members(tmp_path / "a.parquet")
 
 
@@ -318,7 +336,9 @@ class TestPredict:
         monkeypatch.setitem(__import__("sys").modules, "torch", None)
         result = runner.invoke(commands.predict, args)
         assert result.exit_code == 2
-        assert result.output == ("Error: predict needs PyTorch: pip install 'credalens[torch]'\n")
+        assert result.output == (
+            "credalens: predict needs PyTorch: pip install 'credalens[torch]'\n"
+        )
 
         def offline(*args, **kwargs):
             raise OSError("no route\nto host")
@@ -328,7 +348,7 @@ class TestPredict:
         result = runner.invoke(commands.predict, [*args, "--cache", str(tmp_path)])
         assert result.exit_code == 2
         assert result.output == (
-            "Error: no route; fetching images and networks needs the internet\n"
+            "credalens: no route; fetching images and networks needs the internet\n"
         )
         assert list(tmp_path.iterdir()) == []
 

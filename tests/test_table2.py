@@ -304,7 +304,7 @@ class TestCommand:
             table2.keel("")
 
 
-QUICK = [sys.executable, "-m", "credalens.experiments.commands", "reproduce", "table2", "--quick",
+QUICK = [sys.executable, "-m", "credalens", "reproduce", "table2", "--quick",
          "--members", "2"]  # fmt: skip
 
 

@@ -11,7 +11,9 @@ from credalens.experiments.commands import predict, reproduce
 
 app = typer.Typer(
     name="credalens",
-    help="Total, aleatoric and epistemic uncertainty of credal predictions.",
+    help="Total, aleatoric and epistemic uncertainty of what several models predict.",
+    epilog="Examples: credalens demo; credalens score model_1.npy model_2.csv -o scores.csv; "
+    "credalens report model_*.npy --labels truth.csv",
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode=None,

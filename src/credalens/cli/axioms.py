@@ -12,14 +12,20 @@ from credalens.cli.conduct import conduct
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     app.command(
-        epilog="Example: credalens axioms --measure total --measure upper_entropy --classes 3"
+        epilog="Example: credalens axioms --measures total,upper_entropy --classes 3",
+        short_help="Look for sets on which a measure breaks an axiom.",
     )(axioms)
 
 
 def axioms(
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(help="A built-in measure, as often as you like; all by default."),
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            "--measures",
+            "--measure",
+            help="Rows of the measure table, a,b,c.",
+            show_default="all, with their names",
+        ),
     ] = None,
     classes: Annotated[int, typer.Option(min=2, help="Number of classes of the sets.")] = 4,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
@@ -30,14 +36,14 @@ def axioms(
 ) -> None:
     """Look for credal sets on which a measure breaks the paper's axioms.
 
-    A seeded adversarial search, so "yes" means that no violation was found. With one --measure the
+    A seeded adversarial search, so "yes" means that no violation was found. With one measure the
     counterexamples are printed, ready to be pasted into Python.
     """
     from credalens import axioms as checks
 
     with conduct():
         reports = checks.table(
-            measure or None,
+            None if measures is None else [name.strip() for name in measures.split(",")],
             n_classes=classes,
             random_state=seed,
             axioms="all" if every else "A1-A5",

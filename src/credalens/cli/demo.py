@@ -16,13 +16,22 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command(epilog="Example: credalens demo --out /tmp/demo --seed 1")(demo)
+    app.command(
+        epilog="Example: credalens demo -o /tmp/demo --seed 1",
+        short_help="Show it at work on handwritten digits, in a minute.",
+    )(demo)
 
 
 def demo(
     out: Annotated[
         Path,
-        typer.Option(help="Folder for the report, scores.csv and the pictures.", file_okay=False),
+        typer.Option(
+            "--output",
+            "-o",
+            "--out",
+            help="Folder for the report, scores.csv and the pictures.",
+            file_okay=False,
+        ),
     ] = Path("credalens-demo"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and the forests.")] = 0,
     distance: Annotated[

@@ -15,7 +15,9 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "matplotlib", "pyarrow", "typer",
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command(epilog="Example: credalens doctor")(doctor)
+    app.command(
+        epilog="Example: credalens doctor", short_help="Say what is installed, and the threads."
+    )(doctor)
 
 
 def doctor() -> None:

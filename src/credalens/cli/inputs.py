@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from credalens.distances import NAMES
+
 if TYPE_CHECKING:
     from credalens.datasets.files import Ensemble
     from credalens.evaluation.scores import ScoreColumns
@@ -112,12 +114,15 @@ class Measuring:
 
     measures: Annotated[
         str,
-        typer.Option(help="Some of tv,entropy,hartley,mmi; tv stands for the chosen --distance."),
+        typer.Option(
+            help="Some of tv,entropy,hartley,mmi; tv stands for the chosen --distance. Also any row "
+            "that credalens axioms lists, as upper_entropy, for one column of that name."
+        ),
     ] = "tv"
     distance: Annotated[
         str,
         typer.Option(
-            help="tv, ordinal, kolmogorov, a matrix of costs (cost.csv) or a kernel (kernel.npy); "
+            help=f"{', '.join(NAMES)}, a matrix of costs (cost.csv) or a kernel (kernel.npy); "
             "cost:FILE and kernel:FILE say which it is."
         ),
     ] = "tv"
@@ -145,7 +150,7 @@ class Manners:
     """How to work, and how much to say."""
 
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
+        int | None, typer.Option(min=1, help="Threads to compute with.", show_default="all cores")
     ] = None
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is read.")] = False
     quiet: Annotated[
@@ -203,7 +208,7 @@ def _read_names(text: str | None) -> list[str] | None:
 
 def _read_distance(text: str) -> tuple[Any, str]:
     """Return a distance, or its name, and what its columns are called."""
-    from credalens.distances import MMD, NAMES, Wasserstein
+    from credalens.distances import MMD, Wasserstein
 
     if text in NAMES:
         return text, text

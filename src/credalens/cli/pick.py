@@ -28,7 +28,9 @@ credalens pick runs --budget 20 --by tv_epistemic
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command(epilog=EXAMPLES)(command(pick))
+    app.command(epilog=EXAMPLES, short_help="List the rows to hand to a person, and why.")(
+        command(pick)
+    )
 
 
 def pick(
@@ -42,7 +44,8 @@ def pick(
         int | None, typer.Option(min=1, help="Number of rows to hand over, e.g. 500.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="Score to go by.", show_default="the first, tv_total")
+        str | None,
+        typer.Option("--by", "--score", help="Score to go by.", show_default="the first, tv_total"),
     ] = None,
     output: Annotated[
         Path | None,

@@ -9,6 +9,7 @@ import typer
 from credalens.cli.conduct import conduct, note, progress
 from credalens.cli.inputs import Inputs, Manners, Measuring, command
 from credalens.cli.score import describe, skipped_path, write_dropped
+from credalens.distances import NAMES
 
 if TYPE_CHECKING:
     from credalens.datasets.files import Ensemble
@@ -27,7 +28,9 @@ credalens report predictions.npy --distance ordinal --second-look 0.3
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command(epilog=EXAMPLES)(command(report))
+    app.command(epilog=EXAMPLES, short_help="Write one HTML page: what the models know, what not.")(
+        command(report)
+    )
 
 
 def report(
@@ -45,7 +48,7 @@ def report(
     ] = None,
     distance: Annotated[
         str,
-        typer.Option(help="tv, ordinal, kolmogorov, cost:FILE or kernel:FILE, as in score."),
+        typer.Option(help=f"{', '.join(NAMES)}, cost:FILE or kernel:FILE, as in score."),
     ] = "tv",
     second_look: Annotated[
         float,

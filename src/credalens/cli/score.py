@@ -34,7 +34,9 @@ zcat probs.csv.gz | credalens score - --format csv > scores.csv
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command(epilog=EXAMPLES)(command(score))
+    app.command(
+        epilog=EXAMPLES, short_help="Measure the uncertainty of every row of prediction files."
+    )(command(score))
 
 
 def score(

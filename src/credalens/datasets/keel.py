@@ -91,7 +91,7 @@ KEEL: dict[str, Shape] = {
 }
 
 
-class MissingDatasetError(LookupError):
+class MissingDatasetError(LookupError, ValueError):
     """A dataset that no source has; the message says what to do."""
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ def run(trained: Trained, out: Path, *, batches: int = 10, bins: int = 30) -> st
     found = curves(given, batches=batches, bins=bins, seed=trained.settings.seed, ends=True)
     n_classes = len(trained.class_names)
     title = (
-        f"{trained.settings.dataset}: {len(given.names)} members of relative likelihood "
+        f"{trained.settings.dataset}: {len(given.names)} members at the levels "
         f"{trained.levels[0]:g} to {trained.levels[-1]:g}, "
         f"accuracy of the vote {found.accuracy:.4f}"
     )

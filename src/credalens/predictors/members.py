@@ -164,7 +164,9 @@ def stack(
                 f"predict_proba must return ({n}, {len(own)})",
             )
         if answer.dtype.kind == "f" and answer.dtype.itemsize < table.itemsize:
-            table = table.astype(answer.dtype)
+            narrow = np.zeros(table.shape, answer.dtype)
+            narrow[:, :m] = table[:, :m]  # beyond is memory that no one has written to
+            table = narrow
         if len(own) == n_classes:
             table[:, m] = answer
         else:

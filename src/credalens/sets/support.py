@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import (
-    Array,
-    num_threads,
-)
+from credalens._arrays import Array, num_threads
 from credalens.sets.array_set import ArraySet
 from credalens.sets.base import HasDiameter
 

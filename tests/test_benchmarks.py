@@ -1,0 +1,145 @@
+"""The benchmarks run, and their page hides nothing."""
+
+import json
+
+import numpy as np
+import pytest
+from benchmarks import cells, failures, grid, peers_lp, report
+from benchmarks.cells import Case, Peer, Size, axes
+
+BASE = Size(20, 3, 4)
+
+
+def members(size):
+    return (np.random.default_rng(0).dirichlet(np.ones(size.K), (size.N, size.M)),)
+
+
+def _slow(P):
+    return 1 - np.array([min(row) for row in P.max(axis=1)])
+
+
+def _raises(_P):
+    raise RuntimeError("no such thing\nand more")
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """A grid of one case with peers of every kind, and the row of all required ones."""
+    total = grid.CASES["TU, hull"].ours
+    made = Case(
+        "TU + AU_lower + EU", "hull", members, total,
+        (
+            Peer("NumPy", lambda P: 1 - P.min(axis=1).max(axis=1)),
+            Peer("free", lambda P: np.full(len(P), np.nan)),
+            Peer("wrong", _slow),
+            Peer("refuses", _raises),
+            Peer("missing", _raises, loads=lambda: __import__("no_such_module")),
+            Peer("large", _raises, most=lambda size: False, why_not="too large"),
+            Peer("read limit", lambda P: P.sum(), limit=True),
+        ),
+        axes(BASE, N=(1,), K=(3,)),
+    )  # fmt: skip
+    monkeypatch.setattr(grid, "CASES", {made.name: made})
+    return grid.run(budget=0.01, memory=False, tell=lambda line: None)
+
+
+def test_a_cell_counts_what_went_wrong(few):
+    cell = few["cells"][-1]
+    numpy, free, wrong, refuses, missing, large, limit = cell["peers"]
+    N = cell["size"][0]
+    assert (numpy["nan"], numpy["wrong"], numpy["instances"]) == (0, 0, N)
+    assert numpy["difference"] < 1e-15
+    assert free["nan"] == N
+    assert wrong["wrong"] == N
+    assert refuses["refused"] == "RuntimeError: no such thing"
+    assert missing["refused"].startswith("not installed")
+    assert large["refused"] == "not run: too large"
+    assert limit["difference"] is None
+    assert cell["ours"]["us"] > 0
+    assert cell["ours"]["rounds"] >= 2
+
+
+def test_the_page_lists_every_cell_in_which_a_peer_is_faster(few):
+    record = json.loads(json.dumps(few))  # as it is read from the file
+    text = report.page(record, pictures=False)
+    assert text.startswith("# ")
+    section = text.split("## Where a peer is faster")[1].split("\n## ")[0]
+    expected = [
+        (cell, peer) for cell in record["cells"] for peer in cell["peers"]
+        if peer["us"] is not None and peer["name"] != "read limit"
+        and peer["us"] < cell["ours"]["us"]
+    ]  # fmt: skip
+    assert expected  # filling an array with NaN is faster than anything
+    lines = [line for line in section.splitlines() if line.startswith("| TU")]
+    assert len(lines) == len(expected)
+    for cell, peer in expected:
+        start = f"| {cell['case']} | {report.shown(cell['size'])} | {peer['name']} |"
+        assert sum(line.startswith(start) for line in lines) == 1
+
+
+def test_the_page_says_whether_what_is_required_is_met(few):
+    (row,) = report.required(few)
+    assert row["peer"] == "NumPy"
+    assert not row["met"]  # no cell is a batch
+    for cell in few["cells"]:
+        cell["size"][0] = report.BATCH
+        cell["peers"][0]["us"] = 15.5 * cell["ours"]["us"]
+    (row,) = report.required(few)
+    assert row["met"]
+    few["cells"][0]["peers"][0]["us"] = 14.5 * few["cells"][0]["ours"]["us"]
+    (row,) = report.required(few)
+    assert not row["met"]
+    assert "Cells that fall short" in report.page(few, pictures=False)
+
+
+def test_exponents_are_slopes():
+    sizes = [[N, 0, 3] for N in (1, 100, 1000)]
+    cells_ = [{"case": "a", "size": size, "ours": {"us": 5.0}} for size in sizes]
+    cells_ += [{"case": "a", "size": [10, 0, K], "ours": {"us": 2.0 * K**3}} for K in (3, 6, 12)]
+    made = {"axes": {"a": {"N": sizes, "K": [[10, 0, K] for K in (3, 6, 12)]}}, "cells": cells_}
+    slopes = report.exponents(made)["a"]
+    assert slopes["N"] == pytest.approx(1)
+    assert slopes["K"] == pytest.approx(3)
+
+
+def test_every_measure_of_every_set_is_in_the_grid():
+    names = set(grid.CASES)
+    for of in ("intervals", "contamination", "TV ball", "lower probability", "belief function"):
+        for measure in ("TU", "AU_lower", "AU_upper", "EU", "S*", "S_*", "GH", "imprecision bound"):
+            assert f"{measure}, {of}" in names
+    for case in grid.CASES.values():
+        assert all(len(sizes) >= 3 for sizes in case.sizes.values()), case.name
+
+
+@pytest.mark.parametrize("name", ["AU_upper, TV ball", "S_*, belief function", "GH, hull",
+                                  "EU, Kolmogorov, hull", "S*, intervals"])  # fmt: skip
+def test_peers_agree_with_ours_on_a_tiny_cell(name):
+    case = grid.CASES[name]
+    size = Size(3, 4 * ("hull" in name), 4)
+    cell = cells.measure(case, size, 0.01)
+    ran = [peer for peer in cell.peers if peer.us is not None and "probly" not in peer.name]
+    assert ran
+    for peer in ran:
+        assert (peer.nan, peer.wrong) == (0, 0), peer
+
+
+def test_peak_memory_is_seen():
+    assert 15 < cells.peak_megabytes(lambda: np.ones(20 << 17)) < 40
+
+
+def test_what_differs_is_certified():
+    pytest.importorskip("highspy")
+    for found in failures.highs():
+        low, high = failures.exact_game(found.given)
+        assert low - 1e-15 <= found.ours <= high + 1e-15
+        assert high - low < 1e-15
+        assert abs(found.theirs - found.ours) > 1e-9
+        assert "theirs" in found.told()
+
+
+def test_highspy_solves_the_same_games():
+    pytest.importorskip("highspy")
+    (P,) = members(BASE)
+    expected = [peers_lp.linprog_game(1 - p) for p in P]
+    for keep in (True, False):
+        np.testing.assert_allclose(peers_lp.highs_games(P, keep=keep), expected, atol=1e-9)
