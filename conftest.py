@@ -11,7 +11,7 @@ TUTORIALS = Path(__file__).parent / "docs" / "tutorials"
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tutorials, which train models, as slow: a page cannot carry a marker."""
+    """Mark what takes long: tutorials, which train models, and whatever asks for a cluster."""
     for item in items:
-        if TUTORIALS in item.path.parents:
+        if TUTORIALS in item.path.parents or "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)

@@ -22,6 +22,7 @@ from credalens._arrays import num_threads
 SUITES = {
     "total_variation": "Total variation",
     "entropy_hartley": "Entropy and Hartley families",
+    "measures": "Every row of the measure table",
     "distances": "Other distances",
     "sets": "Other credal sets",
     "tensors": "Tensors and gradients",

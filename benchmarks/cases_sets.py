@@ -11,10 +11,10 @@ from benchmarks.cells import Case, Peer, Size, axes
 from benchmarks.peers_batch import hartley_of_masses
 from benchmarks.total_variation import dirichlet
 
-NARROW = axes(Size(1000, 0, 10), N=(1, 100, 10_000), K=(3, 6, 14, 20))
-WIDE = axes(Size(1000, 0, 10), N=(1, 100, 10_000, 100_000), K=(3, 30, 100))
-CAPACITY = axes(Size(1000, 0, 6), N=(1, 100, 10_000), K=(3, 4, 8, 10))
-CORNERS = axes(Size(100, 0, 5), N=(1, 10, 1000), K=(3, 4, 6))
+NARROW = axes(Size(1000, 0, 10), N=(1, 100, 10_000), K=(3, 14, 20))
+WIDE = axes(Size(1000, 0, 10), N=(1, 100, 10_000), K=(3, 30, 100))
+CAPACITY = axes(Size(1000, 0, 6), N=(1, 100, 10_000), K=(3, 8, 10))
+CORNERS = axes(Size(100, 0, 5), N=(1, 10, 1000), K=(3, 4, 7))
 
 ORDERS = "K! corners"
 

@@ -62,6 +62,11 @@ class Case:
     def name(self):
         return f"{self.measure}, {self.of}"
 
+    def floats(self, size):
+        """Return how many numbers the data of a size hold, but for a factor."""
+        by_event = self.of in ("lower probability", "belief function")
+        return size.N * max(size.M, 1) * (2**size.K if by_event else size.K)
+
     def all_sizes(self):
         """Return the sizes of all axes, each once."""
         return list(dict.fromkeys(size for axis in self.sizes.values() for size in axis))
@@ -110,6 +115,8 @@ class _Runner:
     def __init__(self, name, run, data, share, whole=False):
         self.name, self.run, self.times = name, run, []
         self.count = len(data[0])
+        self.data = tuple(a[:1] for a in data)
+        self.call()  # what is imported or compiled on the first call is not counted
         count = self.count if whole else min(1, self.count)
         while True:
             self.data = tuple(a[:count] for a in data)
@@ -120,9 +127,13 @@ class _Runner:
                 break
             count = min(self.count, 4 * count)
         self.count = count
-        start = time.perf_counter()
-        self.value = self.call()  # a second time: the first may have loaded or compiled something
-        spent = time.perf_counter() - start
+        self.slow = spent > share
+        if self.slow:
+            self.times.append(spent)  # too slow to repeat
+        else:
+            start = time.perf_counter()
+            self.value = self.call()
+            spent = time.perf_counter() - start
         self.calls = max(1, int(0.004 / max(spent, 1e-7)))
 
     def call(self):
@@ -168,7 +179,7 @@ def measure(case: Case, size: Size, budget: float, memory=None) -> Cell:
     for runner, entry in zip(runners, entries, strict=True):
         entry.us = 1e6 * statistics.median(runner.times) / runner.count
         entry.instances, entry.rounds = runner.count, len(runner.times)
-        if memory is not None:
+        if memory is not None and entry.us * runner.count < 3e6:
             entry.megabytes = memory(case, runner.name, size, runner.count)
     if case.certificate is not None:
         cell.certificate = float(np.max(case.certificate(*data)))
@@ -180,8 +191,9 @@ def _rounds(runners, budget, most=9):
     deadline = time.perf_counter() + budget
     for _ in range(most):
         for runner in runners:
-            runner.time()
-        if time.perf_counter() > deadline and len(runners[0].times) >= 2:
+            if not runner.slow:
+                runner.time()
+        if time.perf_counter() > deadline:
             return
 
 

@@ -18,8 +18,6 @@ import numpy as np
 import credalens as cl
 from benchmarks import peers, peers_lp, peers_probly
 
-np.set_printoptions(precision=17, linewidth=100, suppress=False)
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -219,8 +217,9 @@ def main() -> int:
     from benchmarks.grid import versions
 
     print(", ".join(f"{name} {v}" for name, v in versions().items()), end="\n\n")
-    for found in findings():
-        print(found.told(), flush=True)
+    with np.printoptions(precision=17, linewidth=100, suppress=False):
+        for found in findings():
+            print(found.told(), flush=True)
     return 0
 
 

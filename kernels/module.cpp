@@ -12,6 +12,7 @@
 #include "door.hpp"
 #include "edges.hpp"
 #include "entropy.hpp"
+#include "euclid.hpp"
 #include "game.hpp"
 #include "intervals.hpp"
 #include "leave_one_out.hpp"
@@ -298,6 +299,14 @@ NB_MODULE(_kernels, m) {
             hartley_weights(K, w.data(), log_v.data());
         },
         "K"_a, "w"_a, "log_v"_a);
+    m.def(
+        "square_diameter",
+        [](Members<double> x, Out1 square, int threads) {
+            nb::gil_scoped_release release;
+            square_diameter(x.data(), x.shape(0), static_cast<int>(x.shape(1)),
+                            static_cast<int>(x.shape(2)), square.data(), threads);
+        },
+        "points"_a.noconvert(), "square"_a, "threads"_a);
     bind_intervals(m);
     m.def("instruction_set", &instruction_set);
 }

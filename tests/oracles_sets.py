@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any, ClassVar
 
 import numpy as np
 
 import credalens as cl
+from credalens import _validation
+from credalens._arrays import to_numpy
+from credalens.sets.anywhere import wherever
+from credalens.sets.array_set import ArraySet
+
+
+class Listed(ArraySet):
+    """No more than a new representation must be: arrays, and the corners that they mean."""
+
+    _cores: ClassVar[tuple[int, ...]] = (2,)
+
+    @wherever(2)
+    def __init__(self, points: Any) -> None:
+        array = _validation.probabilities(points, "points", axes=("corners", "classes"))
+        self._set((array,), to_numpy(points, "points")[1])
+
+    @property
+    def points(self) -> Any:
+        return self.origin.wrap(np.asarray(self._parts[0]))
+
+    def extreme_points(self) -> Any:
+        return self.points
 
 
 def box_corners(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -59,6 +82,8 @@ def ball_corners(center: np.ndarray, radius: float) -> np.ndarray:
 
 def corners_of(Q: cl.CredalSet) -> np.ndarray:
     """The corners of one set, from its data."""
+    if isinstance(Q, Listed):
+        return Q.points
     if isinstance(Q, cl.ProbabilityIntervals):
         return box_corners(Q.lower(), Q.upper())
     if isinstance(Q, cl.TotalVariationBall):
@@ -112,6 +137,11 @@ def envelope(n: int, K: int, rng: np.random.Generator) -> cl.LowerProbability:
     return cl.LowerProbability(cl.ConvexHull(members).lower_probabilities())
 
 
+def listed(n: int, K: int, rng: np.random.Generator) -> Listed:
+    points = np.stack([centers(n, K, rng), rng.dirichlet(np.ones(K), n)], axis=1)
+    return Listed(points / points.sum(axis=-1, keepdims=True))
+
+
 REPRESENTATIONS = {
     "intervals": intervals,
     "contamination": contamination,
@@ -119,4 +149,5 @@ REPRESENTATIONS = {
     "belief": belief,
     "two_monotone": two_monotone,
     "envelope": envelope,
+    "listed": listed,
 }

@@ -129,6 +129,7 @@ def test_the_mean_entropy_of_the_members_is_no_function_of_the_hull():
     assert reproduced(report["A3"].counterexample, mean_entropy)
 
 
+@pytest.mark.slow
 def test_the_number_of_extreme_points_jumps():
     def n_corners(Q):
         corners = Q.extreme_points()

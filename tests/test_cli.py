@@ -52,7 +52,7 @@ def test_help_of_the_demo():
     done = run("demo", "--help")
     assert (done.returncode, done.stderr) == (0, "")
     for word in ("--out", "--seed", "credalens-demo", "scores.csv", "rejection_curves.png",
-                 "simplex.png", "Example: credalens demo --out"):  # fmt: skip
+                 "simplex.png", "Example: credalens demo -o"):  # fmt: skip
         # Help is wrapped, also at hyphens.
         assert "".join(word.split()) in "".join(done.stdout.split())
 

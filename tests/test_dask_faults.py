@@ -21,6 +21,7 @@ from prediction_files import call, command, predictions
 
 distributed = pytest.importorskip("distributed")
 psutil = pytest.importorskip("psutil")
+pytestmark = pytest.mark.slow
 
 PARTS, ROWS = 24, 6000
 #: Takes a tenth of a second or more a partition, so that there is a middle to be killed in.
@@ -101,7 +102,6 @@ def start(data, out):
     )
 
 
-@pytest.mark.slow
 def test_a_worker_of_a_local_cluster_is_killed(data, tmp_path):
     dataset, expected = data
     out = tmp_path / "out"
@@ -119,7 +119,6 @@ def test_a_worker_of_a_local_cluster_is_killed(data, tmp_path):
     check_whole(out, expected)
 
 
-@pytest.mark.slow
 def test_a_worker_of_a_scheduler_is_killed(data, cluster, tmp_path):
     dataset, expected = data
     out = tmp_path / "out"
@@ -142,7 +141,6 @@ def test_a_worker_of_a_scheduler_is_killed(data, cluster, tmp_path):
     assert victims != [nanny.pid for nanny in cluster.workers.values()]
 
 
-@pytest.mark.slow
 def test_the_whole_job_is_killed_and_started_again(data, tmp_path):
     dataset, expected = data
     out = tmp_path / "out"
@@ -224,7 +222,6 @@ class TestBadRows:
         ).stderr  # fmt: skip
 
 
-@pytest.mark.slow
 def test_rows_that_kill_their_workers_are_named(cluster, tmp_path):
     class Deadly(ScoreColumns):
         def __call__(self, Q):
@@ -234,8 +231,7 @@ def test_rows_that_kill_their_workers_are_named(cluster, tmp_path):
     ensemble = open_ensemble([str(tmp_path / "a.npy")])
     job = ScoreJob(ensemble, Deadly(("tv",)), tmp_path / "out", {})
     folder, _ = job.prepare()
-    with (
-        distributed.Client(cluster) as client,
-        pytest.raises(OSError, match=r"a.npy: several workers died over the rows 0 to 19"),
-    ):
-        job.run(client, folder)
+    with distributed.Client(cluster) as client:
+        with pytest.raises(OSError, match=r"a.npy: several workers died over the rows 0 to 19"):
+            job.run(client, folder)
+        client.wait_for_workers(2, timeout=60)  # a cluster does not like to be ended before

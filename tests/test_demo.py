@@ -137,6 +137,7 @@ def test_the_diagnosis(finished):
     assert "predicts class 3 for every input" in result.spoilt.notes[0]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers(finished, quick, tmp_path):
     out, result, _ = finished
     again = demo.run(tmp_path, 0)

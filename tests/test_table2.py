@@ -216,12 +216,14 @@ class TestPieces:
         assert again.rows == first.rows
         assert not list(tmp_path.rglob(".*"))  # no temporary file is left
 
+    @pytest.mark.slow
     def test_a_piece_without_a_wanted_measure_is_computed_again(self, tmp_path):
         table2.run(iris(), tmp_path, splits=1, config=TINY, families=["tv"])
         more = table2.run(iris(), tmp_path, splits=1, config=TINY, families=["entropy", "tv"])
         assert more.outcome.n_kept == 0
         assert {row.family for row in more.rows} == {"entropy", "tv"}
 
+    @pytest.mark.slow
     def test_a_dataset_that_fails_does_not_stop_the_others(self, tmp_path):
         def load(name):
             if name == "absent":
@@ -251,6 +253,7 @@ class TestPieces:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_writes_every_format(self, tmp_path):
         mine = tmp_path / "own.dat"
         rng = np.random.default_rng(0)

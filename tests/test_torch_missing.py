@@ -4,6 +4,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 HIDE = """
     import sys
 
@@ -34,6 +36,7 @@ def test_one_line_says_what_to_install():
     assert "During handling" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_other_predictors_do_not_need_it():
     done = without_torch("import credalens, credalens.predictors")
     assert done.returncode == 0, done.stderr

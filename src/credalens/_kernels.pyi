@@ -25,6 +25,7 @@ def edge_diameter(
     diameter: _Out,
     threads: int,
 ) -> None: ...
+def square_diameter(points: _Out, square: _Out, threads: int) -> None: ...
 def solve_games(
     payoff: _Float,
     value: _Out,

@@ -19,12 +19,12 @@ def register(app: typer.Typer) -> None:
 
 def axioms(
     measures: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--measures",
             "--measure",
-            help="Rows of the measure table, a,b,c.",
-            show_default="all, with their names",
+            help="Rows of the measure table: a,b,c, or one at a time.",
+            show_default="all",
         ),
     ] = None,
     classes: Annotated[int, typer.Option(min=2, help="Number of classes of the sets.")] = 4,
@@ -41,9 +41,10 @@ def axioms(
     """
     from credalens import axioms as checks
 
+    names = [name.strip() for part in measures or () for name in part.split(",")]
     with conduct():
         reports = checks.table(
-            None if measures is None else [name.strip() for name in measures.split(",")],
+            names or None,
             n_classes=classes,
             random_state=seed,
             axioms="all" if every else "A1-A5",

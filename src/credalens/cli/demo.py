@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from credalens.cli.conduct import conduct
+
 if TYPE_CHECKING:
     from credalens.experiments.demo import Demo
     from credalens.experiments.demo_ordinal import OrdinalDemo
@@ -48,14 +50,14 @@ def demo(
     if distance == "ordinal":
         from credalens.experiments import demo_ordinal
 
-        with _Progress() as track:
+        with conduct(), _Progress() as track:
             _print_ordinal(demo_ordinal.run(out, seed, track))
         return
     if distance != "tv":
         raise typer.BadParameter(f"{distance!r} is not one of tv, ordinal", param_hint="--distance")
     from credalens.experiments.demo import run
 
-    with _Progress() as track:
+    with conduct(), _Progress() as track:
         result = run(out, seed, track)
     _print_demo(result)
 

@@ -115,8 +115,8 @@ class Measuring:
     measures: Annotated[
         str,
         typer.Option(
-            help="Some of tv,entropy,hartley,mmi; tv stands for the chosen --distance. Also any row "
-            "that credalens axioms lists, as upper_entropy, for one column of that name."
+            help="Some of tv,entropy,hartley,mmi; tv stands for the chosen --distance. Also any of "
+            "those that credalens axioms lists, say upper_entropy, as a column of that name."
         ),
     ] = "tv"
     distance: Annotated[

@@ -55,7 +55,9 @@ def score(
     ] = None,
     summary: Annotated[
         str,
-        typer.Option(help="The aleatoric interval as lower, upper, midpoint, or interval (both)."),
+        typer.Option(
+            help="Aleatoric columns: lower, upper, midpoint, width, or interval (both ends)."
+        ),
     ] = "interval",
     to: Annotated[str, typer.Option(help="Format for a pipe: csv or jsonl.")] = "csv",
     top: Annotated[int, typer.Option(min=1, help="Rows of the table on a terminal.")] = 20,

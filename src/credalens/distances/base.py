@@ -111,7 +111,8 @@ class Distance(ABC):
             rows = block.astype(np.float64, copy=False)
             wide[:] = 0.0
             for m in range(1, rows.shape[1]):
-                np.maximum(wide, self.between(rows[:, :m], rows[:, m : m + 1]).max(axis=1), wide)
+                apart = self.between(rows[:, :m], rows[:, m : m + 1])
+                np.maximum(wide, apart.max(axis=1), out=wide)
 
         (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
         return wide

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from credalens import _validation
-from credalens._arrays import Array, per_instance
+from credalens import _kernels, _validation
+from credalens._arrays import Array, num_threads, per_instance
 from credalens.distances import choquet
 from credalens.distances.base import (
     BLOCK_FLOATS,
@@ -178,11 +178,9 @@ class MMD(Distance):
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
         def kernel(block: Array, wide: Array) -> None:
-            x = self._embed(block)
-            wide[:] = 0.0
             # Differences, not the Gram matrix: members that are equal must be at distance 0.
-            for m in range(1, x.shape[1]):
-                np.maximum(wide, _norm(x[:, :m] - x[:, m : m + 1]).max(axis=1), out=wide)
+            _kernels.square_diameter(self._embed(block), wide, num_threads())
+            np.sqrt(wide, out=wide)
 
         (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
         return wide

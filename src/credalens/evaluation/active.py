@@ -13,10 +13,10 @@ from credalens import _validation
 from credalens._arrays import Array, to_numpy
 from credalens.evaluation.rejection import rejection_order
 from credalens.measures import quantify
+from credalens.measures.quantify import FAMILIES
 from credalens.sets import as_credal_set
 
-#: Families and components that a score can be named by, as in "tv epistemic".
-FAMILIES = ("tv", "entropy", "hartley")
+#: Components that a score can be named by after its family, as in "tv epistemic".
 COMPONENTS = ("total", "aleatoric", "epistemic")
 
 Score = str | Callable[[Any], Any]

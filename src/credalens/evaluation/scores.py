@@ -13,14 +13,10 @@ from credalens._arrays import Array
 from credalens.distances import NAMES, Distance, as_distance
 from credalens.measures import Interval, quantify
 from credalens.measures.imprecision import maximum_mean_imprecision
+from credalens.measures.interval import SUMMARIES
+from credalens.measures.quantify import FAMILIES
 from credalens.measures.table import MEASURES
 from credalens.sets import CredalSet
-
-#: Families that `--measures` takes besides the rows of the measure table; "tv" stands for the
-#: distance that is chosen.
-FAMILIES = ("tv", "entropy", "hartley")
-#: How the aleatoric interval becomes columns.
-SUMMARIES = ("interval", "lower", "upper", "midpoint")
 
 
 @dataclass(frozen=True)

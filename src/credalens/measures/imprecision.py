@@ -41,8 +41,10 @@ def maximum_mean_imprecision(Q: Any, distance: Any = "tv", *, return_error: bool
     Notes
     -----
     Never less than twice the epistemic uncertainty, and equal to it if the lower probability is
-    2-monotone. The pieces depend on the distance alone: they are listed once, and an instance
-    costs ``O(2^K (M + F))`` with about 12 000 pieces F for Wasserstein, 24 000 for MMD, at K = 7.
+    2-monotone and the set holds all distributions above it, as boxes and neighbourhoods do; a hull
+    holds fewer, as a rule. The pieces depend on the distance alone: they are listed once, and an
+    instance costs ``O(2^K (M + F))`` with about 12 000 pieces F for Wasserstein, 24 000 for MMD, at
+    K = 7.
 
     References
     ----------

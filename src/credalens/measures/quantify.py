@@ -16,6 +16,9 @@ from credalens.measures.uncertainty import Uncertainty
 from credalens.sets import CredalSet
 from credalens.sets.anywhere import anywhere
 
+#: Families by name; "tv" stands for any distance.
+FAMILIES = ("tv", "entropy", "hartley")
+
 
 @anywhere
 def quantify(
@@ -74,7 +77,7 @@ def quantify(
     wanted = list(measure) if several else [measure]
     for one in wanted:
         if not isinstance(one, Distance):
-            _validation.one_of(one, "measure", (*NAMES, "entropy", "hartley"))
+            _validation.one_of(one, "measure", {*NAMES, *FAMILIES})
     unknown = set(hartley) - {"method", "n_samples", "rtol"}
     if unknown:
         raise TypeError(f"quantify() got an unexpected keyword argument {min(unknown)!r}")

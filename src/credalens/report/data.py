@@ -15,6 +15,7 @@ from credalens._arrays import Array
 from credalens.distances import as_distance
 from credalens.evaluation import diagnose_members, majority_vote, rejection_order
 from credalens.measures import Interval, Uncertainty, generalized_hartley, quantify
+from credalens.measures.quantify import FAMILIES
 from credalens.report.markup import cut
 from credalens.report.quarters import SECOND_LOOK, Rule, make_rule
 from credalens.sets import ConvexHull
@@ -26,7 +27,6 @@ DIAGNOSED_BYTES = 1 << 28
 #: Seconds that the Hartley family may be expected to take before it waits to be asked for, and the
 #: number of classes: the weights of so many alone take seconds.
 HARTLEY_SECONDS, HARTLEY_CLASSES = 30.0, 1000
-FAMILIES = ("tv", "entropy", "hartley")
 
 
 @dataclass(frozen=True)

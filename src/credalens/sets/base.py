@@ -191,7 +191,8 @@ class CredalSet(ABC):
     def is_two_monotone(self) -> Any:
         """Say whether ``lower(A | B) + lower(A & B) >= lower(A) + lower(B)`` for all events.
 
-        Choquet integrals are then exactly the lower expectations. O(K^2 2^K).
+        Choquet integrals are then the lower expectations over all distributions above the lower
+        probability: those of the set, if it holds all of them. O(K^2 2^K).
         """
         return self.origin.wrap(np.asarray(two_monotone(self.plain().lower_probabilities())))
 
@@ -199,7 +200,8 @@ class CredalSet(ABC):
         """Return the Choquet integrals of test functions by the lower probability.
 
         `f` is ``(K,)`` or ``(F, K)``. A lower bound of ``lower(f)``, equal to it for 2-monotone
-        sets. It needs the lower probabilities of K nested events only, those of the largest f.
+        sets that hold all distributions above their lower probability. It needs the lower
+        probabilities of K nested events only, those of the largest f.
         """
         functions = _validation.expectands(f, self.n_classes)
         plain, values = self.plain(), []

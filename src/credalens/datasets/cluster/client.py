@@ -9,7 +9,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import credalens
@@ -73,8 +73,14 @@ def connected(scheduler: str | None = None, workers: int | None = None) -> Itera
             # A worker that dies is started again and its partition done again: no news.
             silence_logs=logging.CRITICAL,
         )
-        stack.enter_context(cluster)
+        stack.callback(_close, cluster)
         yield stack.enter_context(distributed.Client(cluster))
+
+
+def _close(cluster: Any) -> None:
+    """End a cluster; a worker that is just being started again must not hide what went wrong."""
+    with suppress(Exception):
+        cluster.close()
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def command(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
     quick: _images.Quick = False,
 ) -> None:
-    """Figure 4: that of figure3 with a constant member.
+    """Figure 4: the ensemble of Figure 3 with a constant member.
 
     The ensemble is trained once: figure3 and figure4 use the same folder.
     """
