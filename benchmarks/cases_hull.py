@@ -18,6 +18,9 @@ EVENTS = axes(BASE, N=(1, 100, 10_000), M=(2, 40, 160), K=(3, 6, 14, 18))
 GENERAL = axes(Size(100, 10, 10), N=(1, 10, 1000), M=(2, 5, 20), K=(3, 30, 100))
 FEW = axes(Size(100, 10, 5), N=(1, 10, 1000), M=(2, 40), K=(3, 4, 6))
 
+#: Sizes off the axes, for which something is required.
+BATCHES = {"further": (Size(10_000, 10, 10), Size(10_000, 10, 100))}
+
 #: Permutations, each with its reverse, of the sampled Hartley measure.
 PAIRS = 500
 
@@ -25,6 +28,11 @@ PAIRS = 500
 def uniform(size):
     """Members uniform on the simplex: they disagree, which is the hard case."""
     return (dirichlet((size.N, size.M, size.K), seed=size.K),)
+
+
+def single(size):
+    """The same in single precision, as networks give them."""
+    return (dirichlet((size.N, size.M, size.K), np.float32, seed=size.K),)
 
 
 def confident(size):
@@ -136,12 +144,15 @@ CASES = (
          (numpy(peers_batch.aleatoric_lower), READ), WIDE,
          note="asked of the set: the measure always returns both ends"),
     Case("AU_upper", "hull", uniform, lambda P: cl.aleatoric_uncertainty(P).upper,
-         (Peer("paper's pseudocode, linprog", each(peers.linprog_upper)), *_games()[1:]), USUAL,
-         certificate=lambda P: cl.aleatoric_uncertainty(P, return_error=True)[1]),
+         (Peer("paper's pseudocode, linprog", each(peers.linprog_upper)), *_games()[1:]),
+         USUAL | BATCHES, certificate=lambda P: cl.aleatoric_uncertainty(P, return_error=True)[1]),
     Case("EU", "hull", uniform, cl.epistemic_uncertainty,
          (numpy(peers_batch.epistemic), by_pdist(lambda P: P, "cityblock", 0.25), READ), WIDE),
     Case("TU + AU_lower + EU", "hull", uniform, _extremes,
-         (numpy(lambda P: np.stack(peers.numpy_closed_forms(P), axis=1)), READ), WIDE),
+         (numpy(lambda P: np.stack(peers.numpy_closed_forms(P), axis=1)), READ), WIDE | BATCHES),
+    Case("TU + AU_lower + EU, float32", "hull", single, _extremes,
+         (numpy(lambda P: np.stack(peers.numpy_closed_forms(P), axis=1), tolerance=1e-5), READ),
+         axes(BASE, K=(3, 30, 100)) | BATCHES),
     Case("quantify tv", "hull", uniform, _quantify,
          (Peer("paper's pseudocode, SciPy", each(peers.literal_total_variation)), READ), USUAL),
     Case("S*", "hull", uniform, cl.upper_entropy,

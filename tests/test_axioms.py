@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import credalens as cl
 from credalens import axioms, measures
 from credalens.axioms.pool import Trial, draw, draw_weights, rounded
+from credalens.cli import app
 from credalens.distances import NAMES
 from credalens.sets import CredalSet
 
@@ -301,6 +303,14 @@ def test_the_table_is_printed():
     assert lines[1].split() == ["total", *["yes"] * 6]
     assert lines[2].split() == ["lower_entropy", "yes", "yes", "NO", "yes", "yes", "yes"]
     assert lines[3].startswith("lower_entropy fails A3: inner")
+
+
+@pytest.mark.parametrize(
+    "options", [("--measures", "total,mmi"), ("--measure", "total", "--measure", "mmi")]
+)
+def test_the_command_takes_several_measures(options):
+    done = CliRunner().invoke(app, ["axioms", *options, "--classes", "2"])
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["measure", "total", "mmi"]
 
 
 def test_a_broken_claim_is_marked():

@@ -56,7 +56,7 @@ def test_a_cell_counts_what_went_wrong(few):
     assert large["refused"] == "not run: too large"
     assert limit["difference"] is None
     assert cell["ours"]["us"] > 0
-    assert cell["ours"]["rounds"] >= 2
+    assert cell["ours"]["rounds"] >= 1
 
 
 def test_the_page_lists_every_cell_in_which_a_peer_is_faster(few):
@@ -80,16 +80,15 @@ def test_the_page_lists_every_cell_in_which_a_peer_is_faster(few):
 def test_the_page_says_whether_what_is_required_is_met(few):
     (row,) = report.required(few)
     assert row["peer"] == "NumPy"
-    assert not row["met"]  # no cell is a batch
-    for cell in few["cells"]:
-        cell["size"][0] = report.BATCH
-        cell["peers"][0]["us"] = 15.5 * cell["ours"]["us"]
-    (row,) = report.required(few)
-    assert row["met"]
-    few["cells"][0]["peers"][0]["us"] = 14.5 * few["cells"][0]["ours"]["us"]
-    (row,) = report.required(few)
-    assert not row["met"]
-    assert "Cells that fall short" in report.page(few, pictures=False)
+    assert not row["met"]  # the size at which it is judged is not there
+    first = few["cells"][0]
+    first["size"] = row["at"]
+    for share, met in ((15.5, True), (14.5, False)):
+        first["peers"][0]["us"] = share * first["ours"]["us"]
+        (row,) = report.required(few)
+        assert row["met"] == met
+        assert (row["at"] in [size for size, _ in row["short"]]) != met
+    assert "14.5x at (10000, 10, 100)" in report.page(few, pictures=False)
 
 
 def test_exponents_are_slopes():
@@ -108,7 +107,8 @@ def test_every_measure_of_every_set_is_in_the_grid():
         for measure in ("TU", "AU_lower", "AU_upper", "EU", "S*", "S_*", "GH", "imprecision bound"):
             assert f"{measure}, {of}" in names
     for case in grid.CASES.values():
-        assert all(len(sizes) >= 3 for sizes in case.sizes.values()), case.name
+        along = [sizes for axis, sizes in case.sizes.items() if axis in "NMK"]
+        assert all(len(sizes) >= 3 for sizes in along), case.name
 
 
 @pytest.mark.parametrize("name", ["AU_upper, TV ball", "S_*, belief function", "GH, hull",

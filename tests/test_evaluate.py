@@ -16,6 +16,8 @@ from credalens.evaluation.guarantee import (
     least_rows,
 )
 from credalens.evaluation.scores import ScoreColumns
+from credalens.measures.interval import SUMMARIES
+from credalens.measures.table import MEASURES
 from prediction_files import call, predictions, write_npz
 
 
@@ -181,6 +183,27 @@ class TestColumns:
             "hartley_total", "hartley_aleatoric", "hartley_epistemic",
             "ordinal_total", "ordinal_aleatoric_upper", "ordinal_epistemic",
         )  # fmt: skip
+
+    def test_every_row_of_the_measure_table_is_a_column(self):
+        Q = cl.ConvexHull(np.random.default_rng(0).dirichlet(np.ones(4), (5, 3)))
+        scores = ScoreColumns(tuple(MEASURES))
+        found = scores(Q)
+        assert tuple(found) == scores.names == tuple(MEASURES)
+        for name, column in found.items():
+            assert np.array_equal(column, MEASURES[name](Q)), name
+        # Under its own name, mean imprecision is that of the chosen distance.
+        other = ScoreColumns(("mmi", "imprecision_bound"), "ordinal")(Q)
+        assert np.array_equal(other["mmi"], cl.maximum_mean_imprecision(Q, "ordinal"))
+        assert np.array_equal(other["imprecision_bound"], cl.imprecision_bound(Q))
+
+    @pytest.mark.parametrize("summary", SUMMARIES)
+    def test_every_summary(self, summary):
+        Q = cl.ConvexHull(np.random.default_rng(0).dirichlet(np.ones(4), (5, 3)))
+        found = ScoreColumns(summary=summary)(Q)
+        value = cl.summarize(cl.aleatoric_uncertainty(Q), summary)
+        ends = [("lower", value.lower), ("upper", value.upper)] if summary == "interval" else []
+        for name, expected in ends or [(summary, value)]:
+            np.testing.assert_allclose(found[f"tv_aleatoric_{name}"], expected, atol=1e-15)
 
 
 class TestCommand:

@@ -345,3 +345,25 @@ def test_instruction_set_is_named():
 def test_signs_for_vectors_that_are_no_distributions(scale):
     X = np.random.default_rng(0).normal(-3.0, 1.0, (3, 300, 6)) * scale
     assert_allclose(diameter(X, SIGNS), widest_pair(X), rtol=1e-13)
+
+
+# ---------------------------------------------------------------- one member left out
+
+
+@everywhere
+@dtypes
+def test_leave_one_out_is_the_closed_forms_of_the_others(P, dtype):
+    P = np.ascontiguousarray(P, dtype)
+    n, M, _ = P.shape
+    (low, wide), (lower, spread, squares) = np.full((2, n), np.nan), np.full((3, n, M), np.nan)
+    widest, top = np.zeros((n, M), np.uint8), np.zeros((n, M), np.int32)
+    _kernels.leave_one_out(P, low, wide, lower, spread, widest, squares, top, 2)
+    whole = closed_forms(P)
+    assert_allclose(low, whole[0], rtol=1e-12)
+    assert_allclose(wide, whole[2], rtol=1e-12, atol=1e-15)
+    assert_array_equal(top, P.argmax(axis=2))
+    assert_allclose(squares, (P.astype(np.float64) ** 2).sum(axis=2), rtol=1e-12)
+    for m in range(M if 1 < M <= 12 else 0):
+        others = closed_forms(np.ascontiguousarray(np.delete(P, m, axis=1)))
+        assert_allclose(low + lower[:, m], others[0], rtol=1e-12)
+        assert_allclose(wide - spread[:, m], others[2], rtol=1e-12, atol=1e-15)

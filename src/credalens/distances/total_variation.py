@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +27,6 @@ class TotalVariation(Distance):
 
     #: Number of classes; only `dirac_costs` needs it.
     n_classes: int | None = None
-    name: ClassVar[str] = "tv"
 
     @property
     def dirac_costs(self) -> Array | None:
