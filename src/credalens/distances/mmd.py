@@ -176,13 +176,14 @@ class MMD(Distance):
 
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
+        vertices = np.ascontiguousarray(self._vertices)
 
         def kernel(block: Array, wide: Array) -> None:
             # Differences, not the Gram matrix: members that are equal must be at distance 0.
-            _kernels.square_diameter(self._embed(block), wide, num_threads())
+            _kernels.square_diameter(block, vertices, wide, num_threads())
             np.sqrt(wide, out=wide)
 
-        (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
+        (wide,) = per_instance(points, kernel, [()])
         return wide
 
     def seminorm(self, n_classes: int) -> Seminorm:
