@@ -36,13 +36,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suites", nargs="*", help=f"any of {', '.join(SUITES)}, grid; default all")
     parser.add_argument("--quick", action="store_true", help="the smaller sizes of the grid alone")
+    parser.add_argument("--only", action="append", help="one case of the grid; may be repeated")
     chosen = parser.parse_args()
-    names = chosen.suites or (["grid"] if chosen.quick else [*SUITES, "grid"])
+    names = chosen.suites or (["grid"] if chosen.quick or chosen.only else [*SUITES, "grid"])
     RESULTS.mkdir(exist_ok=True)
     missed = 0
     for name in names:
         if name == "grid":
-            missed += importlib.import_module("benchmarks.grid").main(quick=chosen.quick)
+            missed += importlib.import_module("benchmarks.grid").main(
+                quick=chosen.quick, only=chosen.only
+            )
             continue
         rows = []
         for row in importlib.import_module(f"benchmarks.{name}").rows():

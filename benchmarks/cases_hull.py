@@ -74,8 +74,8 @@ READ = Peer("read limit", peers_batch.read, limit=True, whole=True)
 ALL_EVENTS = "2^K events for every instance in memory"
 
 
-def numpy(function, **more):
-    return Peer("NumPy", function, **more)
+def numpy(function, *, whole=True, **more):
+    return Peer("NumPy", function, whole=whole, **more)
 
 
 def by_pdist(points, metric, scale):
@@ -167,10 +167,10 @@ CASES = (
          axes(BASE, N=(1, 100), K=(3, 30, 100)),
          certificate=lambda P: cl.upper_entropy(P, return_error=True)[1]),
     Case("S_*", "hull", uniform, cl.lower_entropy,
-         (numpy(peers_batch.lower_entropy), new_probly("lower_entropy", 1e-6),
+         (numpy(peers_batch.lower_entropy), new_probly("lower_entropy", 1e-6, whole=True),
           old_probly("lower_entropy_convex_hull", 1e-4)), USUAL),
     Case("GH", "hull", uniform, lambda P: cl.generalized_hartley(P, method="exact"),
-         (numpy(peers_batch.hartley, most=few(14), why_not=ALL_EVENTS),
+         (numpy(peers_batch.hartley, most=few(14), why_not=ALL_EVENTS, whole=False),
           Peer("paper's pseudocode, Python", each(peers.literal_hartley),
                most=lambda size: size.K <= 10, why_not="3^K terms"),
           new_probly("generalized_hartley", 1e-6, most=lambda size: size.K <= 10,
@@ -178,12 +178,12 @@ CASES = (
           old_probly("generalised_hartley", 1e-6, most=lambda size: size.K <= 10,
                      why_not="3^K terms")), EVENTS),
     Case("GH sampled", "hull", uniform, _sampled,
-         (numpy(lambda P: peers_batch.hartley_sample(P, PAIRS), tolerance=0.1),),
+         (numpy(lambda P: peers_batch.hartley_sample(P, PAIRS), tolerance=0.1, whole=False),),
          axes(Size(100, 10, 10), N=(1, 10, 1000), M=(2, 40), K=(30, 100)),
          note=f"both draw {PAIRS} permutations and their reverses; the estimates differ by chance"),
     Case("MMI tv", "hull", uniform, cl.maximum_mean_imprecision,
          (numpy(lambda P: peers_batch.widest_event(*peers_batch.event_ends(P)),
-                most=few(14), why_not=ALL_EVENTS),
+                most=few(14), why_not=ALL_EVENTS, whole=False),
           by_pdist(lambda P: P, "cityblock", 0.5)), EVENTS),
     Case("MMI ordinal", "hull", uniform, lambda P: cl.maximum_mean_imprecision(P, "ordinal"),
          (), FEW),

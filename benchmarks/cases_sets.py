@@ -63,7 +63,7 @@ def _ours(kind, measure):
 
 def _events(function, most=14):
     return Peer("NumPy, all events", function, most=lambda size: most >= size.K,
-                why_not=ALL_EVENTS)  # fmt: skip
+                why_not=ALL_EVENTS, whole=True)  # fmt: skip
 
 
 def _corners(function, most=7):
@@ -80,12 +80,12 @@ def _slsqp(function, most=100):
 
 
 def _numpy(function):
-    return Peer("NumPy", function)
+    return Peer("NumPy", function, whole=True)
 
 
 def _probly(name, kind, reason=""):
     return Peer("probly 0.9.1", peers_probly.new(name, kind), 1e-6, loads=peers_probly.load_new,
-                reason=reason)  # fmt: skip
+                reason=reason, whole=True)  # fmt: skip
 
 
 def _old_probly(name):

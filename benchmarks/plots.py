@@ -45,6 +45,7 @@ def costs(record, cases, path: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter, NullLocator
 
     columns = [a for a in "NMK" if any(series(record, case, a) for case in cases)]
     figure, panels = plt.subplots(len(cases), len(columns), squeeze=False,
@@ -63,10 +64,14 @@ def costs(record, cases, path: Path) -> None:
                              linestyle=line, label=name, markersize=6 if ours else 4.5,
                              linewidth=2.6 if ours else 1.3, zorder=3 if ours else 2,
                              markeredgecolor="#444444", markeredgewidth=0.4)  # fmt: skip
+            sizes = sorted({x for points in drawn.values() for x, _ in points})
+            panel.set_xticks(sizes, [f"{x:,}" for x in sizes])
+            panel.xaxis.set_minor_locator(NullLocator())
+            panel.yaxis.set_minor_formatter(NullFormatter())
             fixed = _fixed(record, case, axis)
             panel.set_xlabel(f"{axis}   ({fixed})" if fixed else axis, fontsize=8)
             panel.grid(alpha=0.3, linewidth=0.5)
-            panel.tick_params(labelsize=8)
+            panel.tick_params(which="both", labelsize=8)
             if axis == columns[0]:
                 panel.set_title(case, fontsize=10, loc="left")
                 panel.set_ylabel("us an instance", fontsize=8)

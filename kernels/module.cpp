@@ -89,6 +89,16 @@ void bind(nb::module_& m) {
         "threads"_a);
 
     m.def(
+        "square_diameter",
+        [](Members<T> P, Rows<double> points, Out1 square, int threads) {
+            nb::gil_scoped_release release;
+            square_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                            static_cast<int>(P.shape(2)), points.data(),
+                            static_cast<int>(points.shape(1)), square.data(), threads);
+        },
+        "members"_a.noconvert(), "points"_a, "square"_a, "threads"_a);
+
+    m.def(
         "solve_games",
         [](Members<T> A, Out1 value, Out1 gap, std::optional<Out2> weights,
            std::optional<Out2> dual, int threads) {
@@ -299,14 +309,6 @@ NB_MODULE(_kernels, m) {
             hartley_weights(K, w.data(), log_v.data());
         },
         "K"_a, "w"_a, "log_v"_a);
-    m.def(
-        "square_diameter",
-        [](Members<double> x, Out1 square, int threads) {
-            nb::gil_scoped_release release;
-            square_diameter(x.data(), x.shape(0), static_cast<int>(x.shape(1)),
-                            static_cast<int>(x.shape(2)), square.data(), threads);
-        },
-        "points"_a.noconvert(), "square"_a, "threads"_a);
     bind_intervals(m);
     m.def("instruction_set", &instruction_set);
 }

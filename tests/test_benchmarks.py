@@ -46,11 +46,11 @@ def few(monkeypatch):
 def test_a_cell_counts_what_went_wrong(few):
     cell = few["cells"][-1]
     numpy, free, wrong, refuses, missing, large, limit = cell["peers"]
-    N = cell["size"][0]
-    assert (numpy["nan"], numpy["wrong"], numpy["instances"]) == (0, 0, N)
+    # On a busy machine a peer is given fewer instances.
+    assert (numpy["nan"], numpy["wrong"]) == (0, 0)
     assert numpy["difference"] < 1e-15
-    assert free["nan"] == N
-    assert wrong["wrong"] == N
+    assert free["nan"] == free["instances"] > 0
+    assert wrong["wrong"] == wrong["instances"] > 0
     assert refuses["refused"] == "RuntimeError: no such thing"
     assert missing["refused"].startswith("not installed")
     assert large["refused"] == "not run: too large"
@@ -89,6 +89,14 @@ def test_the_page_says_whether_what_is_required_is_met(few):
         assert row["met"] == met
         assert (row["at"] in [size for size, _ in row["short"]]) != met
     assert "14.5x at (10000, 10, 100)" in report.page(few, pictures=False)
+
+
+def test_cases_that_are_run_again_replace_the_earlier_ones(few):
+    later = grid.run(budget=0.01, memory=False, tell=lambda line: None)
+    both = grid.merged(few, later)
+    assert both["cells"] == later["cells"]
+    assert both["facts"]["again"] == list(grid.CASES)
+    assert "Run again afterwards: TU + AU_lower" in report.page(both, pictures=False)
 
 
 def test_exponents_are_slopes():
