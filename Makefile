@@ -31,6 +31,7 @@ lint: $(VENV)/.ready
 bench: $(VENV)-torch/.ready
 	-$(VENV)-torch/bin/pip install --quiet --no-deps highspy
 	$(VENV)-torch/bin/python -m benchmarks
+	$(VENV)-torch/bin/python -m benchmarks.readme
 
 # The pages, in build/docs/html; a warning is an error, and internal links are checked.
 docs: $(VENV)/.ready

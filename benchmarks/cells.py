@@ -138,8 +138,8 @@ class _Runner:
             start = time.perf_counter()
             self.value = self.call()
             spent = time.perf_counter() - start
-        if self.slow:
-            self.times.append(spent)
+            if self.slow:
+                self.times.append(spent)
         self.calls = max(1, int(0.004 / max(spent, 1e-7)))
 
     def call(self):
