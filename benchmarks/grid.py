@@ -157,7 +157,8 @@ def merged(record, again):
     kept = {name: [c for c in record["cells"] if c["case"] == name] for name in CASES}
     kept |= {name: [c for c in again["cells"] if c["case"] == name] for name in names}
     later = set(record["facts"].get("again", ())) | names
-    facts = record["facts"] | {"again": sorted(later & set(CASES))}
+    load = [max(pair) for pair in zip(record["facts"]["load"], again["facts"]["load"], strict=True)]
+    facts = record["facts"] | {"again": sorted(later & set(CASES)), "load": load}
     cells = [cell for name in CASES for cell in kept[name]]
     failed = [f for f in record["failed"] if f[0] not in names] + again["failed"]
     return again | {"facts": facts, "cells": cells, "failed": failed}
