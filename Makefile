@@ -30,6 +30,8 @@ lint: $(VENV)/.ready
 # be had.
 bench: $(VENV)-torch/.ready
 	-$(VENV)-torch/bin/pip install --quiet --no-deps highspy
+	-$(VENV)-torch/bin/pip install --quiet --no-deps --ignore-requires-python \
+	  --target build/peers/probly probly==0.9.1
 	$(VENV)-torch/bin/python -m benchmarks
 	$(VENV)-torch/bin/python -m benchmarks.readme
 
