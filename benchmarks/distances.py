@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import linprog
 
 import credalens as cl
 from benchmarks.harness import Row, once, seconds
+from benchmarks.peers_lp import linprog_game
 from benchmarks.total_variation import dirichlet
 
 
@@ -19,20 +19,6 @@ def rows():
     yield _risks()
 
 
-def _linprog_game(C):
-    M, K = C.shape
-    answer = linprog(
-        np.r_[np.zeros(M), -1.0],
-        A_ub=np.c_[-C.T, np.ones(K)],
-        b_ub=np.zeros(K),
-        A_eq=np.r_[np.ones(M), 0.0][None],
-        b_eq=[1.0],
-        bounds=[(0, None)] * M + [(None, None)],
-        method="highs",
-    )
-    return -answer.fun
-
-
 def _upper_end():
     n, some = 10_000, 100
     P = dirichlet((n, 10, 10), seed=7)
@@ -41,7 +27,7 @@ def _upper_end():
     ours = seconds(lambda: Q.maximin(distance.dirac_costs))
     value, gap = Q.maximin(distance.dirac_costs)
     C = P[:some] @ distance.dirac_costs
-    other, expected = once(lambda: [_linprog_game(c) for c in C])
+    other, expected = once(lambda: [linprog_game(c) for c in C])
     return Row(
         "AU_upper, ordinal W1 (10000, 10, 10)",
         "SciPy linprog (HiGHS) an instance",

@@ -43,12 +43,18 @@ SETS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        (kind, dtype)
+        for kind in SETS
+        for dtype in ("float16", "float32", "float64")
+        # Values of all events in half precision are refused as not coherent.
+        if dtype != "float16" or kind not in ("lower probability", "belief")
+    ],
+)
 def test_arrays_in_arrays_out(kind, dtype):
     x = jnp.asarray(P / 1, dtype)
-    if dtype == "float16" and kind in ("lower probability", "belief"):
-        pytest.skip("values of all events are not this precise")
     Q, plain = SETS[kind](x), SETS[kind](np.asarray(x))
     for measure in ("tv", "entropy", "hartley"):
         for ours, theirs in zip(fields(cl.quantify(Q, measure)),

@@ -445,3 +445,19 @@ def test_rejecting_raises_accuracy_on_what_is_kept():
     answer = model.fit(A_train, b_train).predict_or_abstain(A_test, reject=0.3)
     kept = answer != -1
     assert np.mean(answer[kept] == b_test[kept]) > model.score(A_test, b_test)
+
+
+class RowsTree(DecisionTreeClassifier):
+    """A tree that takes no weights, so that a bag gives it rows, of some classes only."""
+
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_trees_are_smoothed_as_the_set_from_a_forest_is():
+    bag = BaggingClassifier(RowsTree(), 8, max_samples=4, random_state=0)
+    model = CredalEnsembleClassifier(bag, members="trees", smoothing=0.5, random_state=0).fit(X, y)
+    assert min(len(tree.classes_) for tree in model.estimators_) < len(model.classes_)
+    expected = cl.ConvexHull.from_forest(model._whole, X, smoothing=0.5).members
+    assert_array_equal(model.predict_members(X), expected)
+    assert model.predict_members(X).min() > 0

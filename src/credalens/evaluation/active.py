@@ -13,11 +13,8 @@ from credalens import _validation
 from credalens._arrays import Array, to_numpy
 from credalens.evaluation.rejection import rejection_order
 from credalens.measures import quantify
-from credalens.measures.quantify import FAMILIES
+from credalens.measures.quantify import COMPONENTS, FAMILIES
 from credalens.sets import as_credal_set
-
-#: Components that a score can be named by after its family, as in "tv epistemic".
-COMPONENTS = ("total", "aleatoric", "epistemic")
 
 Score = str | Callable[[Any], Any]
 

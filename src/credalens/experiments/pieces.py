@@ -26,6 +26,25 @@ class OtherRunError(ValueError):
     """The folder holds pieces that were computed with other settings."""
 
 
+def claim(path: Path, wanted: dict[str, Any], what: str, option: str) -> None:
+    """Make the folder of `path` and keep the settings there, or check that they are these.
+
+    `what` the folder holds, and the `option` that names another one, are for the refusal.
+    """
+    if path.exists():
+        found = json.loads(path.read_text())
+        different = sorted(key for key in wanted if found.get(key) != wanted[key])
+        if different:
+            raise OtherRunError(
+                f"{path.parent} holds {what} with another {', '.join(different)}; choose another "
+                f"folder for {option}, or remove this one"
+            )
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(wanted, indent=1) + "\n")
+
+
 @dataclass
 class Store:
     """The folder of finished pieces."""
@@ -35,20 +54,8 @@ class Store:
 
     def open(self) -> None:
         """Make the folder, or check that its pieces belong to this configuration."""
-        wanted = self.config.describe()
-        path = self.folder / "config.json"
-        if path.exists():
-            found = json.loads(path.read_text())
-            different = sorted(key for key in wanted if found.get(key) != wanted[key])
-            if different:
-                raise OtherRunError(
-                    f"{self.folder} holds a run with another {', '.join(different)}; "
-                    "choose another folder for --out, or remove this one"
-                )
-            return
-        self.folder.joinpath("pieces").mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(wanted, indent=1) + "\n")
+        claim(self.folder / "config.json", self.config.describe(), "a run", "--out")
+        self.folder.joinpath("pieces").mkdir(exist_ok=True)
 
     def path(self, name: str, split: int) -> Path:
         """Return where a piece is kept."""

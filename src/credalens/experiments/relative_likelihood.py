@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 import zipfile
@@ -17,7 +16,7 @@ from credalens._arrays import Array
 from credalens._files import replacing
 from credalens.datasets import Images, Predictions, load_images
 from credalens.experiments.networks import SMALL, find_factory, standardized
-from credalens.experiments.pieces import OtherRunError
+from credalens.experiments.pieces import claim
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -113,30 +112,13 @@ def obtain(
     progress : bool, optional
         A progress bar; by default on a terminal only.
     """
-    _claim(folder, settings.describe())
+    claim(folder / "settings.json", settings.describe(), "an ensemble", "--ensemble")
     path = folder / "predictions.npz"
     if not path.exists():
         images = _cut(load_images(settings.dataset, data), settings.size)
         fitted, times = _fit(settings, images, folder / "checkpoints", device, progress)
         _write(path, fitted, images, times)
     return _read(path, settings)
-
-
-def _claim(folder: Path, wanted: dict[str, Any]) -> None:
-    """Make the folder, or check that what it holds has these settings."""
-    path = folder / "settings.json"
-    if path.exists():
-        found = json.loads(path.read_text())
-        different = sorted(key for key in wanted if found.get(key) != wanted[key])
-        if different:
-            raise OtherRunError(
-                f"{folder} holds an ensemble with another {', '.join(different)}; choose another "
-                "folder for --ensemble, or remove this one"
-            )
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(wanted, indent=1) + "\n")
 
 
 def _cut(images: Images, size: Size) -> Images:

@@ -18,6 +18,8 @@ from credalens.sets.anywhere import anywhere
 
 #: Families by name; "tv" stands for any distance.
 FAMILIES = ("tv", "entropy", "hartley")
+#: What each of them tells.
+COMPONENTS = ("total", "aleatoric", "epistemic")
 
 
 @anywhere

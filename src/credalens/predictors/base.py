@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from fractions import Fraction
 from numbers import Real
 from typing import Any
@@ -19,10 +18,11 @@ from credalens import _validation
 from credalens._arrays import Array
 from credalens.evaluation import majority_vote, rejection_order
 from credalens.measures import Interval, quantify
+from credalens.measures.quantify import COMPONENTS
+from credalens.predictors.members import ask
 from credalens.sets import ConvexHull, CredalSet
 
 VOTINGS = ("soft", "majority")
-COMPONENTS = ("total", "aleatoric", "epistemic")
 
 
 def _is_soft(classifier: Any) -> bool:
@@ -34,16 +34,34 @@ def _is_soft(classifier: Any) -> bool:
 class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that predicts credal sets.
 
-    A subclass has ``voting``, sets ``classes_`` in ``fit`` and answers `predict_members`; it may
+    A subclass has ``voting`` and ``n_jobs``, and sets in ``fit`` what is declared here; it may
     make another set (`predict_credal`) or another point prediction of them.
     """
 
     voting: str
+    n_jobs: int | None
     classes_: Array
+    #: The fitted members, and the positions in ``classes_`` of the classes that each predicts.
+    estimators_: list[Any]
+    _columns: list[Any]
 
-    @abstractmethod
     def predict_members(self, X: Any) -> Array:
-        """Return the prediction of each member, ``(n, M, K)``, classes as in ``classes_``."""
+        """Return the prediction of each member.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n, M, K)
+            Classes as in ``classes_``.
+        """
+        self._check_features(X)
+        return self._ask(X)
+
+    def _ask(self, X: Any) -> Array:
+        return ask(self.estimators_, self._columns, X, len(self.classes_), self.n_jobs)
 
     def predict_credal(self, X: Any) -> CredalSet:
         """Return the credal set of each instance: the convex hull of the members' predictions.

@@ -87,10 +87,6 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
     array([ 1, -1, -1,  1, -1,  1])
     """
 
-    #: Members of the last fit that `ask` is put to, and the classes that each predicts.
-    estimators_: list[Any]
-    _columns: list[Any]
-
     def __init__(
         self,
         estimators: Any = None,
@@ -146,30 +142,17 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
         self.named_estimators_ = Bunch(**dict(zip(names, fitted, strict=True)))
         if self.members == "trees":
             self._whole, self.estimators_ = trees.parts_of(fitted[0])
-            columns = trees.columns_of(self.estimators_, columns[0])
+            columns = columns * len(self.estimators_)
         else:
             self.estimators_ = fitted
         self._columns = columns
         return self
 
-    def predict_members(self, X: Any) -> Array:
-        """Return the prediction of each member.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n, M, K)
-            Classes as in ``classes_``.
-        """
-        self._check_features(X)
-        K = len(self.classes_)
-        if self.members == "trees":
-            answers = trees.ask_parts(self._whole, self.estimators_, X, float(self.smoothing))
-            return _members.stack(answers, self._columns, _num_samples(X), K)
-        return _members.ask(self.estimators_, self._columns, X, K, self.n_jobs)
+    def _ask(self, X: Any) -> Array:
+        if self.members != "trees":
+            return super()._ask(X)
+        answers = trees.ask_parts(self._whole, self.estimators_, X, float(self.smoothing))
+        return _members.stack(answers, self._columns, _num_samples(X), len(self.classes_))
 
     def _check_parameters(self) -> None:
         _validation.one_of(self.voting, "voting", VOTINGS)

@@ -8,8 +8,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens._arrays import Array
-
-SCALES = ("mean", "total")
+from credalens.evaluation.likelihood import relative_likelihood
 
 
 def log_likelihood(model: Any, X: Any, y: Array, weights: Array | None, scale: str) -> float:
@@ -39,12 +38,11 @@ def relative_to_best(logs: Array) -> Array:
     >>> relative_to_best(np.array([-100000.0, -100000.5, -np.inf])).round(4)
     array([1.    , 0.6065, 0.    ])
     """
-    best = float(logs.max())
-    if best == -np.inf:
+    if logs.max() == -np.inf:
         _validation.refuse(
             "estimator",
             "every candidate gives probability 0 to a label that occurred, so that all likelihoods "
             "are 0",
             "pass estimators that rule nothing out (smoothed or calibrated)",
         )
-    return np.asarray(np.exp(logs - best))
+    return relative_likelihood(logs, 1, "total")

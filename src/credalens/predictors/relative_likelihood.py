@@ -21,9 +21,10 @@ from sklearn.utils.validation import _check_method_params, _check_sample_weight
 
 from credalens import _validation
 from credalens._arrays import Array
+from credalens.evaluation.likelihood import SCALES
 from credalens.predictors import members as _members
 from credalens.predictors.base import VOTINGS, CredalClassifier
-from credalens.predictors.likelihood import SCALES, log_likelihood, relative_to_best
+from credalens.predictors.likelihood import log_likelihood, relative_to_best
 
 
 class RelativeLikelihoodClassifier(CredalClassifier):
@@ -185,22 +186,6 @@ class RelativeLikelihoodClassifier(CredalClassifier):
         self.estimators_ = [m for m, kept in zip(models, self.kept_, strict=True) if kept]
         self._columns = [np.searchsorted(self.classes_, m.classes_) for m in self.estimators_]
         return self
-
-    def predict_members(self, X: Any) -> Array:
-        """Return the prediction of each member.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n, M, K)
-            Classes as in ``classes_``.
-        """
-        self._check_features(X)
-        K = len(self.classes_)
-        return _members.ask(self.estimators_, self._columns, X, K, self.n_jobs)
 
     def _check_parameters(self) -> Array | None:
         """Return the levels, checked, or ``None``."""

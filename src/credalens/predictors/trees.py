@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_array
 
 from credalens import _validation
 from credalens._arrays import Array
+from credalens.sets.adapters import leaf_table
 
 
 def parts_of(ensemble: Any) -> tuple[Any, list[Any]]:
@@ -28,20 +28,17 @@ def parts_of(ensemble: Any) -> tuple[Any, list[Any]]:
     return inner, parts
 
 
-def columns_of(parts: list[Any], columns: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Return the classes of each part, of which `columns` are those of the whole.
-
-    Parts are fitted to the positions of the labels in the ``classes_`` of the whole.
-    """
-    return [columns[np.asarray(part.classes_).astype(np.intp)] for part in parts]
-
-
 def ask_parts(ensemble: Any, parts: list[Any], X: Any, smoothing: float) -> Iterator[Array]:
-    """Yield what each part predicts, ``(n, K_m)``, its leaf counts raised by `smoothing`."""
+    """Yield what each part predicts, ``(n, K)``, over the classes of the whole.
+
+    The class counts of a leaf are raised by `smoothing`, also for classes that the part has not
+    seen.
+    """
+    K = len(ensemble.classes_)
     if hasattr(ensemble, "apply"):  # a forest: one pass over all trees, which checks X once
         leaves = ensemble.apply(X)
         for m, part in enumerate(parts):
-            yield leaf_shares(part, smoothing)[leaves[:, m]]
+            yield leaf_table(part, K, smoothing)[leaves[:, m]]
         return
     X = check_array(X, accept_sparse=["csr", "csc"], dtype=None, ensure_all_finite=False)
     subsets = getattr(ensemble, "estimators_features_", None)
@@ -50,26 +47,19 @@ def ask_parts(ensemble: Any, parts: list[Any], X: Any, smoothing: float) -> Iter
     for part, features in zip(parts, subsets, strict=True):
         own = _safe_indexing(X, features, axis=1)
         if smoothing == 0:
-            yield part.predict_proba(own)
+            yield _over_all(part, part.predict_proba(own), K)
+        elif hasattr(part, "tree_"):
+            yield leaf_table(part, K, smoothing)[part.apply(own)]
         else:
-            yield leaf_shares(part, smoothing)[part.apply(own)]
+            _validation.refuse(
+                "smoothing", f"is {smoothing} but {type(part).__name__} has no leaves", "pass 0"
+            )
 
 
-def leaf_shares(tree: Any, smoothing: float) -> Array:
-    """Return the class frequencies at every node of a tree, ``(nodes, K)``.
-
-    ``(n_y + smoothing) / (n + K smoothing)`` with n the training weight at the node: Laplace's
-    rule for 1.
-    """
-    if not hasattr(tree, "tree_"):
-        _validation.refuse(
-            "smoothing", f"is {smoothing} but {type(tree).__name__} has no leaves", "pass 0"
-        )
-    nodes = tree.tree_
-    shares = nodes.value[:, 0, :]
-    # Older versions of scikit-learn keep counts in place of shares.
-    shares = shares / shares.sum(axis=1, keepdims=True)
-    if smoothing == 0:
-        return np.asarray(shares)
-    weight = nodes.weighted_n_node_samples[:, None]
-    return np.asarray((shares * weight + smoothing) / (weight + smoothing * shares.shape[1]))
+def _over_all(part: Any, predicted: Array, n_classes: int) -> Array:
+    """Return predictions over all classes; a part knows its own by their number in the whole."""
+    if len(part.classes_) == n_classes:
+        return predicted
+    whole = np.zeros((len(predicted), n_classes), predicted.dtype)
+    whole[:, np.asarray(part.classes_).astype(np.intp)] = predicted
+    return whole

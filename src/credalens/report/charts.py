@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from credalens.measures.quantify import COMPONENTS
 from credalens.report.data import Findings
-from credalens.report.figures import COMPONENTS, Curves
+from credalens.report.figures import Curves
 from credalens.report.quarters import QUARTERS
 
 Spec = dict[str, Any]

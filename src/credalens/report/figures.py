@@ -11,6 +11,7 @@ import numpy as np
 from credalens._arrays import Array
 from credalens.distances import as_distance
 from credalens.evaluation import RejectionCurve, rejection_curve, rejection_order
+from credalens.measures.quantify import COMPONENTS
 from credalens.report.data import Findings
 from credalens.report.markup import cut
 from credalens.report.quarters import QUARTERS
@@ -27,8 +28,6 @@ ALL_MARKS, SOME_MARKS = 2_000, 1_500
 TOLD_VOTES, TOLD_CLASSES = 3, 20
 BINS = 40
 CURVE_BINS, RANDOM_ORDERS = 30, 100
-
-COMPONENTS = ("total", "aleatoric", "epistemic")
 
 
 def parts(values: Array, scale: float) -> Array:

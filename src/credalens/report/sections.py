@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from credalens.measures.quantify import COMPONENTS
 from credalens.report import figures
 from credalens.report.cards import card
 from credalens.report.charts import FAMILIES, ORACLE, RANDOM, family_words
@@ -174,7 +175,7 @@ def curves_section(found: Findings, curves: figures.Curves) -> Markup:
         tag("div", tag("h3", f"{component} uncertainty".capitalize()),
             tag("div", _class="chart", data_chart=f"curve-{component}"),
             _areas(found, curves, component))
-        for component in figures.COMPONENTS
+        for component in COMPONENTS
     ]  # fmt: skip
     words = (
         "Accuracy of what is kept when the most uncertain predictions are rejected first, counted "

@@ -206,7 +206,7 @@ def forest_members(forest: Any, X: Any, smoothing: float = 0.0) -> Array:
     leaves = _leaves(forest, trees, X)
     members = np.empty((len(leaves[0]), len(trees), n_classes))
     for m, (tree, leaf) in enumerate(zip(trees, leaves, strict=True)):
-        members[:, m] = _leaf_table(tree, n_classes, float(smoothing))[leaf]
+        members[:, m] = leaf_table(tree, n_classes, float(smoothing))[leaf]
     return members
 
 
@@ -259,7 +259,7 @@ def _leaves(forest: Any, trees: list[Any], X: Any) -> list[Array]:
     return [tree.apply(seen(columns)) for tree, columns in zip(trees, chosen, strict=True)]
 
 
-def _leaf_table(tree: Any, n_classes: int, smoothing: float) -> Array:
+def leaf_table(tree: Any, n_classes: int, smoothing: float) -> Array:
     """Return the (smoothed) class frequencies of every node, ``(nodes, K)``."""
     inner = tree.tree_
     values = inner.value[:, 0, : tree.n_classes_]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -26,7 +27,7 @@ from credalens.predictors.torch.training import (
 from credalens.sets import ConvexHull
 
 
-class Ensemble:
+class Ensemble(ABC):
     """Networks that are trained one after the other.
 
     A subclass says in `_train` what is trained, in `_settings` what of its own parameters the
@@ -119,17 +120,17 @@ class Ensemble:
             return torch.optim.Adam(parameters, lr=self.learning_rate)
         return self.optimizer(parameters)
 
+    @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Return what the result depends on besides the parameters that all ensembles have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _total_epochs(self) -> int:
         """Return how many epochs all members take at most."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _train(self, trainer: Trainer) -> None:
         """Train the members and keep them in `members_`."""
-        raise NotImplementedError
 
     def _fitted(self) -> None:
         if not hasattr(self, "members_"):
