@@ -2,11 +2,15 @@
 
 #include <cmath>
 
+#include "lanes.hpp"
 #include "parallel.hpp"
 #include "vectors.hpp"
 
 namespace credalens {
 namespace {
+
+// Rows of fewer classes are read several at a time.
+constexpr int kShortRow = 48;
 
 // Compiled without finite-math flags: a NaN or an infinity must reach the comparison, where it
 // shows as a sum that is not near 1.
@@ -55,6 +59,7 @@ std::int64_t first_bad_row(const T* P, std::size_t rows, int K, double tolerance
     const std::size_t grain = 1 + (std::size_t{1} << 17) / K;
     parallel_for(rows, grain, threads, [&](std::size_t begin, std::size_t end) {
         if (first.load(std::memory_order_relaxed) <= static_cast<std::int64_t>(begin)) return;
+        if (K < kShortRow) begin += good_rows(P + begin * K, end - begin, K, tolerance);
         const std::size_t bad = scan_range(P, begin, end, K, tolerance);
         if (bad == end) return;
         std::int64_t seen = first.load();

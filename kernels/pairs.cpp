@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "lanes.hpp"
 #include "parallel.hpp"
 #include "vectors.hpp"
 
@@ -24,6 +25,9 @@ constexpr int kProbe = 16;
 // Up to this many members, pairs are summed in blocks of classes that stay in the first-level cache.
 constexpr int kMaxBlockedMembers = 64;
 constexpr int kBlockEntries = 4096;
+// Up to this many entries, several instances are gone through at once.
+constexpr std::size_t kMostInLanes = 4096;
+constexpr std::size_t kMostExtremesInLanes = 512;
 
 int padded(int K) { return (K + kLanes - 1) / kLanes * kLanes; }
 
@@ -374,9 +378,12 @@ CREDALENS_CLONES void process_range(const double* P, std::size_t begin, std::siz
     process(P, begin, end, M, K, max_lower, max_upper, diameter, pairs, method, insist, ws);
 }
 
-// Measured crossing: a leaf of the sign form costs about as much as four entries of a pair.
+// Measured crossings: a leaf of the sign form costs about as much as four entries of a pair, and as
+// seventeen of pairs in lanes.
 PairMethod choose(int M, int K) {
-    if (K <= kMaxSignClasses && (1 << (K - 1)) < 0.25 * M * K) return PairMethod::signs;
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    const double share = size <= kMostInLanes ? 0.06 : 0.25;
+    if (K <= kMaxSignClasses && (1 << (K - 1)) < share * size) return PairMethod::signs;
     return M >= kMinSortedMembers ? PairMethod::sorted : PairMethod::plain;
 }
 
@@ -392,6 +399,19 @@ void closed_forms(const T* P, std::size_t n, int M, int K, double* max_lower, do
     const std::size_t size = static_cast<std::size_t>(M) * K;
     const std::size_t work = size * (diameter ? 1 + M / 4 : 1);
     const std::size_t grain = 1 + (std::size_t{1} << 17) / work;
+    if (diameter ? !insist && method == PairMethod::plain && size <= kMostInLanes
+                 : size <= kMostExtremesInLanes) {
+        parallel_for(
+            n, whole_groups(grain), threads,
+            [&] { return std::vector<double>(lanes_scratch(M, K)); },
+            [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+                const auto here = [begin](auto* out) { return out ? out + begin : nullptr; };
+                closed_forms_in_lanes(P + begin * size, end - begin, M, K, here(max_lower),
+                                      here(max_upper), here(diameter),
+                                      pairs ? pairs + 2 * begin : nullptr, scratch.data());
+            });
+        return;
+    }
     parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
         Workspace<T> ws(M, K, diameter ? method : PairMethod::plain);
         process_range(P, begin, end, M, K, max_lower, max_upper, diameter, pairs, method, insist,

@@ -7,9 +7,11 @@
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(CREDALENS_NO_CLONES)
+#define CREDALENS_SEVERAL_SETS 1
 #define CREDALENS_CLONES \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
+#define CREDALENS_SEVERAL_SETS 0
 #define CREDALENS_CLONES
 #endif
 

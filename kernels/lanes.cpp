@@ -1,0 +1,79 @@
+#include "lanes.hpp"
+
+#include "simd.hpp"
+
+namespace credalens {
+namespace {
+
+namespace baseline {
+#define CREDALENS_LANES 2
+#include "lanes_body.hpp"
+#undef CREDALENS_LANES
+}  // namespace baseline
+
+// Vector types are split up for the instruction set of the function that they are written in, which
+// for the clones of simd.hpp is the baseline; so each set has functions of its own here.
+#if CREDALENS_SEVERAL_SETS
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+namespace v3 {
+#define CREDALENS_LANES 4
+#include "lanes_body.hpp"
+#undef CREDALENS_LANES
+}  // namespace v3
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+namespace v4 {
+#define CREDALENS_LANES 8
+#include "lanes_body.hpp"
+#undef CREDALENS_LANES
+}  // namespace v4
+#pragma GCC pop_options
+#define CREDALENS_BEST(function, ...)                             \
+    (machine() == 4   ? v4::function(__VA_ARGS__)                 \
+     : machine() == 3 ? v3::function(__VA_ARGS__)                 \
+                      : baseline::function(__VA_ARGS__))
+
+int machine() {
+    static const int best = [] {
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("x86-64-v4")) return 4;
+        return __builtin_cpu_supports("x86-64-v3") ? 3 : 1;
+    }();
+    return best;
+}
+#else
+#define CREDALENS_BEST(function, ...) baseline::function(__VA_ARGS__)
+#endif
+
+constexpr std::size_t kAlignment = 64 / sizeof(double);
+
+}  // namespace
+
+std::size_t lanes_scratch(int M, int K) {
+    return static_cast<std::size_t>(M) * K * 8 + kAlignment;
+}
+
+template <class T>
+void closed_forms_in_lanes(const T* P, std::size_t count, int M, int K, double* max_lower,
+                           double* max_upper, double* diameter, std::int64_t* pairs,
+                           double* scratch) {
+    const std::size_t off = reinterpret_cast<std::uintptr_t>(scratch) / sizeof(double) % kAlignment;
+    CREDALENS_BEST(closed_forms, P, count, M, K, max_lower, max_upper, diameter, pairs,
+                   scratch + (kAlignment - off));
+}
+
+template <class T>
+std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance) {
+    return CREDALENS_BEST(good_rows, P, rows, K, tolerance);
+}
+
+template void closed_forms_in_lanes(const float*, std::size_t, int, int, double*, double*, double*,
+                                    std::int64_t*, double*);
+template void closed_forms_in_lanes(const double*, std::size_t, int, int, double*, double*, double*,
+                                    std::int64_t*, double*);
+template std::size_t good_rows(const float*, std::size_t, int, double);
+template std::size_t good_rows(const double*, std::size_t, int, double);
+
+}  // namespace credalens

@@ -1,0 +1,30 @@
+// Several instances, or rows, at once, one in each lane of a vector.
+//
+// Rows of few classes do not fill vectors, and a sum over the lanes of each costs more than what it
+// sums up. Here a lane belongs to an instance from beginning to end, so that nothing is summed over
+// lanes, and the result of an instance does not depend on its neighbours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace credalens {
+
+// The next number of instances that leaves no lane without one.
+constexpr std::size_t whole_groups(std::size_t n) { return (n + 7) / 8 * 8; }
+
+// Doubles of scratch memory that `closed_forms_in_lanes` needs.
+std::size_t lanes_scratch(int M, int K);
+
+// As `closed_forms` for `count` instances in one thread, pair by pair.
+template <class T>
+void closed_forms_in_lanes(const T* P, std::size_t count, int M, int K, double* max_lower,
+                           double* max_upper, double* diameter, std::int64_t* pairs,
+                           double* scratch);
+
+// The number of rows from the first one on that are known to be distributions: all, or up to a few
+// before one that is not.
+template <class T>
+std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance);
+
+}  // namespace credalens

@@ -1,0 +1,146 @@
+// What lanes.hpp declares, for one instruction set: included by lanes.cpp inside a namespace, with
+// the width of its vectors in CREDALENS_LANES. Nothing of the standard library is called: what it
+// would instantiate here might be linked into code for lesser machines.
+
+constexpr int kWidth = CREDALENS_LANES;
+typedef double Lanes __attribute__((vector_size(8 * CREDALENS_LANES)));
+typedef std::int64_t Marks __attribute__((vector_size(8 * CREDALENS_LANES)));
+
+CREDALENS_INLINE Lanes magnitude(const Lanes& v) { return (Lanes)((Marks)v & INT64_MAX); }
+CREDALENS_INLINE Lanes larger(const Lanes& a, const Lanes& b) { return a > b ? a : b; }
+CREDALENS_INLINE Lanes smaller(const Lanes& a, const Lanes& b) { return a < b ? a : b; }
+
+// Entry `at` of rows that are `stride` apart, the last of `count` once more in lanes without one.
+template <class T>
+CREDALENS_INLINE Lanes column(const T* P, std::size_t stride, std::size_t at) {
+    Lanes v;
+    for (int i = 0; i < kWidth; ++i) v[i] = P[i * stride + at];
+    return v;
+}
+
+template <class T>
+void to_lanes(const T* P, std::size_t size, std::size_t count, Lanes* lanes) {
+    if (count >= kWidth) {
+        for (std::size_t e = 0; e < size; ++e) lanes[e] = column(P, size, e);
+        return;
+    }
+    for (std::size_t e = 0; e < size; ++e)
+        for (std::size_t i = 0; i < kWidth; ++i)
+            lanes[e][i] = P[(i < count ? i : count - 1) * size + e];
+}
+
+void write(const Lanes& v, std::size_t count, double* out) {
+    for (std::size_t i = 0; i < kWidth && i < count; ++i) out[i] = v[i];
+}
+
+void extremes(const Lanes* lanes, int M, int K, std::size_t count, double* max_lower,
+              double* max_upper) {
+    Lanes best = {}, top = {};
+    for (int y = 0; y < K; ++y) {
+        Lanes low = lanes[y], high = lanes[y];
+        for (int m = 1; m < M; ++m) {
+            const Lanes x = lanes[static_cast<std::size_t>(m) * K + y];
+            low = smaller(x, low);
+            high = larger(x, high);
+        }
+        best = y == 0 ? low : larger(low, best);
+        top = larger(high, top);
+    }
+    if (max_lower) write(best, count, max_lower);
+    if (max_upper) write(top, count, max_upper);
+}
+
+// The widest pair so far, in every lane.
+template <bool kPlaces>
+struct Widest {
+    Lanes best = {};
+    Marks place = {};
+
+    CREDALENS_INLINE void offer(const Lanes& here, std::int64_t pair) {
+        if constexpr (kPlaces) place = here > best ? Marks{} + pair : place;
+        best = larger(here, best);
+    }
+};
+
+// All pairs, two by two members at a time: four loads for four sums.
+template <bool kPlaces>
+void widest_pairs(const Lanes* lanes, int M, int K, std::size_t count, double* diameter,
+                  std::int64_t* pairs) {
+    Widest<kPlaces> widest;
+    for (int i = 0; i + 1 < M; i += 2) {
+        const Lanes *a = lanes + static_cast<std::size_t>(i) * K, *b = a + K;
+        Lanes ab = {};
+        for (int y = 0; y < K; ++y) ab += magnitude(a[y] - b[y]);
+        const std::int64_t from_a = static_cast<std::int64_t>(i) * M, from_b = from_a + M;
+        widest.offer(ab, from_a + i + 1);
+        int j = i + 2;
+        for (; j + 1 < M; j += 2) {
+            const Lanes *c = lanes + static_cast<std::size_t>(j) * K, *d = c + K;
+            Lanes ac = {}, ad = {}, bc = {}, bd = {};
+            for (int y = 0; y < K; ++y) {
+                ac += magnitude(a[y] - c[y]);
+                ad += magnitude(a[y] - d[y]);
+                bc += magnitude(b[y] - c[y]);
+                bd += magnitude(b[y] - d[y]);
+            }
+            widest.offer(ac, from_a + j);
+            widest.offer(ad, from_a + j + 1);
+            widest.offer(bc, from_b + j);
+            widest.offer(bd, from_b + j + 1);
+        }
+        if (j < M) {
+            const Lanes* c = lanes + static_cast<std::size_t>(j) * K;
+            Lanes ac = {}, bc = {};
+            for (int y = 0; y < K; ++y) {
+                ac += magnitude(a[y] - c[y]);
+                bc += magnitude(b[y] - c[y]);
+            }
+            widest.offer(ac, from_a + j);
+            widest.offer(bc, from_b + j);
+        }
+    }
+    write(widest.best, count, diameter);
+    if constexpr (kPlaces)
+        for (std::size_t i = 0; i < kWidth && i < count; ++i) {
+            pairs[2 * i] = widest.place[i] / M;
+            pairs[2 * i + 1] = widest.place[i] % M;
+        }
+}
+
+template <class T>
+void closed_forms(const T* P, std::size_t count, int M, int K, double* max_lower,
+                  double* max_upper, double* diameter, std::int64_t* pairs, double* scratch) {
+    Lanes* lanes = reinterpret_cast<Lanes*>(scratch);
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        to_lanes(P + first * size, size, left, lanes);
+        if (max_lower || max_upper)
+            extremes(lanes, M, K, left, max_lower ? max_lower + first : nullptr,
+                     max_upper ? max_upper + first : nullptr);
+        if (diameter && pairs)
+            widest_pairs<true>(lanes, M, K, left, diameter + first, pairs + 2 * first);
+        else if (diameter)
+            widest_pairs<false>(lanes, M, K, left, diameter + first, nullptr);
+    }
+}
+
+template <class T>
+std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance) {
+    std::size_t row = 0;
+    for (; row + kWidth <= rows; row += kWidth) {
+        const T* here = P + row * K;
+        Lanes sum = {}, least = {};
+        for (int y = 0; y < K; ++y) {
+            const Lanes x = column(here, K, y);
+            sum += x;
+            least = smaller(x, least);
+        }
+        // A NaN or an infinity shows as a sum that is not near 1.
+        const Marks good = (least >= 0.0) & (magnitude(sum - 1.0) <= tolerance);
+        std::int64_t all = -1;
+        for (int i = 0; i < kWidth; ++i) all &= good[i];
+        if (!all) break;
+    }
+    return row;
+}
