@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "lanes.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 
@@ -481,21 +482,9 @@ CREDALENS_CLONES void solve_instance(Workspace& ws, double& value, double& gap) 
     certify(ws, value, gap);
 }
 
-CREDALENS_CLONES int lowest_entropy_row(Workspace& ws) {
-    double lowest = 0;
-    int member = 0;
-    for (int m = 0; m < ws.M; ++m) {
-        const double* P = ws.row(m);
-        double sum = 0;
-        for (int y = 0; y < ws.stride; ++y) sum -= P[y] * fast_log(std::max(P[y], 1e-300));
-        if (m == 0 || sum < lowest) lowest = sum, member = m;
-    }
-    return member;
-}
-
-// The entropy of one row, its empty classes left out as solve_instance does.
-double row_entropy(Workspace& ws, int m) {
-    const double* row = ws.row(m);
+// The entropy of the one row there is, its empty classes left out as solve_instance does.
+double row_entropy(Workspace& ws) {
+    const double* row = ws.row(0);
     double *p = ws.here.p, *zero = ws.floor;
     int classes = 0;
     for (int y = 0; y < ws.K; ++y)
@@ -536,14 +525,16 @@ template <class T>
 void min_entropy(const T* P, std::size_t n, int M, int K, double* value, std::int64_t* member,
                  int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    parallel_for(n, entropy::grain(n, threads), threads, [&](std::size_t begin, std::size_t end) {
-        entropy::Workspace ws(M, K);
+    const std::size_t grain = whole_groups(1 + (std::size_t{1} << 15) / size);
+    parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
+        std::vector<std::int64_t> lowest(end - begin);
+        least_entropy(P + begin * size, end - begin, M, K, lowest.data());
+        entropy::Workspace ws(1, K);
         for (std::size_t i = begin; i < end; ++i) {
-            load_instance(ws, P + i * size);
-            const int lowest = lowest_entropy_row(ws);
-            value[i] = entropy::row_entropy(ws, lowest);
-            if (member) member[i] = lowest;
+            load_instance(ws, P + i * size + lowest[i - begin] * K);
+            value[i] = entropy::row_entropy(ws);
         }
+        if (member) std::copy(lowest.begin(), lowest.end(), member + begin);
     });
 }
 

@@ -65,6 +65,11 @@ void closed_forms_in_lanes(const T* P, std::size_t count, int M, int K, double* 
 }
 
 template <class T>
+void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member) {
+    CREDALENS_BEST(least_entropy, P, count, M, K, member);
+}
+
+template <class T>
 std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance) {
     return CREDALENS_BEST(good_rows, P, rows, K, tolerance);
 }
@@ -73,6 +78,8 @@ template void closed_forms_in_lanes(const float*, std::size_t, int, int, double*
                                     std::int64_t*, double*);
 template void closed_forms_in_lanes(const double*, std::size_t, int, int, double*, double*, double*,
                                     std::int64_t*, double*);
+template void least_entropy(const float*, std::size_t, int, int, std::int64_t*);
+template void least_entropy(const double*, std::size_t, int, int, std::int64_t*);
 template std::size_t good_rows(const float*, std::size_t, int, double);
 template std::size_t good_rows(const double*, std::size_t, int, double);
 

@@ -22,6 +22,10 @@ void closed_forms_in_lanes(const T* P, std::size_t count, int M, int K, double* 
                            double* max_upper, double* diameter, std::int64_t* pairs,
                            double* scratch);
 
+// The member of least entropy of each instance, its rows divided by their sums.
+template <class T>
+void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member);
+
 // The number of rows from the first one on that are known to be distributions: all, or up to a few
 // before one that is not.
 template <class T>

@@ -4,30 +4,29 @@
 
 constexpr int kWidth = CREDALENS_LANES;
 typedef double Lanes __attribute__((vector_size(8 * CREDALENS_LANES)));
+typedef std::uint64_t Bits __attribute__((vector_size(8 * CREDALENS_LANES)));
 typedef std::int64_t Marks __attribute__((vector_size(8 * CREDALENS_LANES)));
 
 CREDALENS_INLINE Lanes magnitude(const Lanes& v) { return (Lanes)((Marks)v & INT64_MAX); }
 CREDALENS_INLINE Lanes larger(const Lanes& a, const Lanes& b) { return a > b ? a : b; }
 CREDALENS_INLINE Lanes smaller(const Lanes& a, const Lanes& b) { return a < b ? a : b; }
 
-// Entry `at` of rows that are `stride` apart, the last of `count` once more in lanes without one.
+// What each lane reads: an instance of its own or, where there are fewer, the last one.
 template <class T>
-CREDALENS_INLINE Lanes column(const T* P, std::size_t stride, std::size_t at) {
-    Lanes v;
-    for (int i = 0; i < kWidth; ++i) v[i] = P[i * stride + at];
-    return v;
-}
+struct Sources {
+    const T* P;
+    std::size_t stride, count;
 
-template <class T>
-void to_lanes(const T* P, std::size_t size, std::size_t count, Lanes* lanes) {
-    if (count >= kWidth) {
-        for (std::size_t e = 0; e < size; ++e) lanes[e] = column(P, size, e);
-        return;
+    CREDALENS_INLINE Lanes operator[](std::size_t at) const {
+        Lanes v;
+        if (count >= kWidth)
+            for (int i = 0; i < kWidth; ++i) v[i] = P[i * stride + at];
+        else
+            for (std::size_t i = 0; i < kWidth; ++i)
+                v[i] = P[(i < count ? i : count - 1) * stride + at];
+        return v;
     }
-    for (std::size_t e = 0; e < size; ++e)
-        for (std::size_t i = 0; i < kWidth; ++i)
-            lanes[e][i] = P[(i < count ? i : count - 1) * size + e];
-}
+};
 
 void write(const Lanes& v, std::size_t count, double* out) {
     for (std::size_t i = 0; i < kWidth && i < count; ++i) out[i] = v[i];
@@ -35,7 +34,7 @@ void write(const Lanes& v, std::size_t count, double* out) {
 
 void extremes(const Lanes* lanes, int M, int K, std::size_t count, double* max_lower,
               double* max_upper) {
-    Lanes best = {}, top = {};
+    Lanes best = lanes[0], top = lanes[0];
     for (int y = 0; y < K; ++y) {
         Lanes low = lanes[y], high = lanes[y];
         for (int m = 1; m < M; ++m) {
@@ -114,7 +113,8 @@ void closed_forms(const T* P, std::size_t count, int M, int K, double* max_lower
     const std::size_t size = static_cast<std::size_t>(M) * K;
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
-        to_lanes(P + first * size, size, left, lanes);
+        const Sources<T> entries{P + first * size, size, left};
+        for (std::size_t e = 0; e < size; ++e) lanes[e] = entries[e];
         if (max_lower || max_upper)
             extremes(lanes, M, K, left, max_lower ? max_lower + first : nullptr,
                      max_upper ? max_upper + first : nullptr);
@@ -129,10 +129,10 @@ template <class T>
 std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance) {
     std::size_t row = 0;
     for (; row + kWidth <= rows; row += kWidth) {
-        const T* here = P + row * K;
+        const Sources<T> entries{P + row * K, static_cast<std::size_t>(K), kWidth};
         Lanes sum = {}, least = {};
         for (int y = 0; y < K; ++y) {
-            const Lanes x = column(here, K, y);
+            const Lanes x = entries[y];
             sum += x;
             least = smaller(x, least);
         }
@@ -143,4 +143,47 @@ std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance) {
         if (!all) break;
     }
     return row;
+}
+
+// ln x for normal positive x; see fast_log in entropy.cpp.
+CREDALENS_INLINE Lanes log_of(const Lanes& x) {
+    const Bits one = Bits{} + 0x3ff0000000000000, sqrt_half = Bits{} + 0x3fe6a09e667f3bcd;
+    const Bits bits = (Bits)x + (one - sqrt_half);
+    const Lanes m = (Lanes)((bits & 0x000fffffffffffff) + sqrt_half);
+    const Lanes k = (Lanes)((bits >> 52) | 0x4330000000000000) - (4503599627370496.0 + 1023.0);
+    const Lanes f = m - 1.0, s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    const Lanes series =
+        z * (6.666666666666735130e-01 +
+        z * (3.999999999940941908e-01 +
+        z * (2.857142874366239149e-01 +
+        z * (2.222219843214978396e-01 +
+        z * (1.818357216161805012e-01 +
+        z * (1.531383769920937332e-01 +
+        z *  1.479819860511658591e-01))))));
+    return k * 6.93147180369123816490e-01 -
+           ((half - (s * (half + series) + k * 1.90821492927058770002e-10)) - f);
+}
+
+template <class T>
+void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    const Lanes tiny = Lanes{} + 1e-300;
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const Sources<T> entries{P + first * size, size, count - first};
+        Lanes least = {};
+        Marks place = {};
+        for (int m = 0; m < M; ++m) {
+            Lanes sum = {}, logs = {};
+            for (int y = 0; y < K; ++y) {
+                const Lanes x = entries[static_cast<std::size_t>(m) * K + y];
+                sum += x;
+                logs += x * log_of(larger(x, tiny));
+            }
+            const Lanes here = log_of(sum) - logs / sum;  // of the row divided by its sum
+            if (m == 0) least = here;
+            place = here < least ? Marks{} + m : place;
+            least = smaller(here, least);
+        }
+        for (std::size_t i = 0; i < kWidth && first + i < count; ++i) member[first + i] = place[i];
+    }
 }

@@ -11,6 +11,7 @@
 
 #include "door.hpp"
 #include "edges.hpp"
+#include "ends.hpp"
 #include "entropy.hpp"
 #include "euclid.hpp"
 #include "game.hpp"
@@ -74,6 +75,16 @@ void bind(nb::module_& m) {
         },
         "members"_a.noconvert(), "max_lower"_a.none(), "max_upper"_a.none(), "diameter"_a.none(),
         "method"_a, "threads"_a, "pairs"_a.none() = nb::none());
+
+    m.def(
+        "class_ends",
+        [](Members<T> P, std::optional<Out2> lower, std::optional<Out2> upper, int threads) {
+            nb::gil_scoped_release release;
+            class_ends(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                       static_cast<int>(P.shape(2)), data_or_null(lower), data_or_null(upper),
+                       threads);
+        },
+        "members"_a.noconvert(), "lower"_a.none(), "upper"_a.none(), "threads"_a);
 
     m.def(
         "edge_diameter",
@@ -311,4 +322,5 @@ NB_MODULE(_kernels, m) {
         "K"_a, "w"_a, "log_v"_a);
     bind_intervals(m);
     m.def("instruction_set", &instruction_set);
+    m.def("wanted_threads", &wanted_threads);
 }

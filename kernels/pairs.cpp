@@ -300,7 +300,7 @@ template <class T>
 CREDALENS_INLINE void extremes(const T* P, int M, int K, T* lower, double* max_lower,
                                double* max_upper) {
     const std::size_t stride = K;
-    T top = 0;
+    T top = P[0];
     std::memcpy(lower, P, sizeof(T) * stride);
     int m = 0;
     for (; m + 4 <= M; m += 4) {

@@ -13,6 +13,10 @@
 
 namespace credalens {
 
+// The number of threads to use: what CREDALENS_NUM_THREADS says, 0 if that is no whole number above
+// 0; without it the cores that this process may use.
+int wanted_threads();
+
 // Calls body(workspace, begin, end) on disjoint ranges that cover [0, n), each thread with a
 // workspace of its own from make(). A range holds at most `grain` instances, which should be worth
 // some tens of microseconds: one range per hand-out.

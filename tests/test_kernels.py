@@ -109,6 +109,46 @@ def test_outputs_that_are_not_wanted():
     _kernels.closed_forms(P, None, None, None, AUTOMATIC, 2)
 
 
+@dtypes
+@pytest.mark.parametrize("M", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("K", [1, 3, 8, 17])
+def test_ends_of_each_class(dtype, M, K):
+    P = dirichlet(5, M, K, 0.5, seed=M * 100 + K).astype(dtype)
+    low, high = np.full((2, 5, K), np.nan)
+    _kernels.class_ends(P, low, high, 2)
+    assert_array_equal(low, P.min(axis=1))
+    assert_array_equal(high, P.max(axis=1))
+    one = np.empty((5, K))
+    _kernels.class_ends(P, one, None, 1)
+    assert_array_equal(one, low)
+    _kernels.class_ends(P, None, one, 1)
+    assert_array_equal(one, high)
+
+
+@dtypes
+@pytest.mark.parametrize(("M", "K"), [(1, 4), (4, 3), (5, 10), (6, 100), (40, 10)])
+def test_an_instance_does_not_feel_its_neighbours(dtype, M, K):
+    # Several instances are gone through at once, whatever number is left for the last time.
+    P = dirichlet(19, M, K, 0.5, seed=M * 100 + K).astype(dtype)
+    whole = closed_forms(P)
+    places = np.empty((19, 2), np.int64)
+    _kernels.closed_forms(P, None, None, np.empty(19), AUTOMATIC, 1, places)
+    entropy, members = np.empty(19), np.empty(19, np.int64)
+    _kernels.min_entropy(P, entropy, members, 1)
+    for first in range(19):
+        for stop in range(first + 1, 20):
+            part = slice(first, stop)
+            for one, all_of_them in zip(closed_forms(P[part]), whole, strict=True):
+                assert_array_equal(one, all_of_them[part])
+            pairs = np.empty((stop - first, 2), np.int64)
+            _kernels.closed_forms(P[part], None, None, np.empty(len(pairs)), AUTOMATIC, 1, pairs)
+            assert_array_equal(pairs, places[part])
+            value, member = np.empty(len(pairs)), np.empty(len(pairs), np.int64)
+            _kernels.min_entropy(P[part], value, member, 1)
+            assert_array_equal(value, entropy[part])
+            assert_array_equal(member, members[part])
+
+
 # ---------------------------------------------------------------- the widest pair
 
 
@@ -296,15 +336,16 @@ def test_inputs_are_only_read(dtype):
 @dtypes
 @pytest.mark.parametrize("K", [1, 2, 7, 8, 9, 16, 21])
 def test_bad_entries_are_seen_at_every_position(dtype, K):
-    rows = np.full((5, K), 1 / K, dtype)
+    rows = np.full((21, K), 1 / K, dtype)
     assert _kernels.first_bad_row(rows, 1e-6, 1) == -1
     for y in range(K):
         for bad in (np.nan, np.inf, -np.inf, -1e-30, 2.0):
+            row = (3 * y) % 21
             wrong = rows.copy()
-            wrong[3, y] = bad
+            wrong[row, y] = bad
             if bad == -1e-30 and K > 1:
-                wrong[3, y - 1] += dtype(1) - wrong[3].sum()  # only the sign is wrong
-            assert _kernels.first_bad_row(wrong, 1e-6, 1) == 3
+                wrong[row, y - 1] += dtype(1) - wrong[row].sum()  # only the sign is wrong
+            assert _kernels.first_bad_row(wrong, 1e-6, 1) == row
 
 
 @dtypes

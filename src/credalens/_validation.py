@@ -6,6 +6,7 @@ Every refusal is a ``ValueError`` built by `refuse`: the argument, the first off
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -40,6 +41,7 @@ def place(index: Iterable[Any]) -> str:
     return str(parts[0]) if len(parts) == 1 else f"({', '.join(map(str, parts))})"
 
 
+@functools.cache
 def tolerance_of(dtype: np.dtype[Any]) -> float:
     """Return how far a row of `dtype` may sum from 1: the square root of its precision."""
     kind = dtype if dtype.kind == "f" else np.dtype(np.float64)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalens import _kernels
+
 Array = NDArray[Any]
 
 #: Bytes handed to a kernel at once: large enough that starting threads costs nothing, small enough
@@ -117,6 +119,8 @@ def to_numpy(x: Any, name: str) -> tuple[Array, Origin]:
 
     What comes from another device is copied. The origin says that the data are on the host now.
     """
+    if type(x) is np.ndarray:
+        return x, NUMPY
     origin = origin_of(x)
     if origin.library == "torch":
         return _from_torch(x, origin, name)
@@ -162,14 +166,11 @@ def _from_jax(x: Any, origin: Origin, name: str) -> tuple[Array, Origin]:
 
 def num_threads() -> int:
     """Return the number of kernel threads: ``CREDALENS_NUM_THREADS``, or the cores at hand."""
-    text = os.environ.get("CREDALENS_NUM_THREADS", "")
-    if not text:
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
-    if not text.isdecimal() or int(text) < 1:
+    wanted = _kernels.wanted_threads()
+    if wanted < 1:
+        text = os.environ["CREDALENS_NUM_THREADS"]
         raise ValueError(f"CREDALENS_NUM_THREADS: is {text!r}; set it to a whole number >= 1")
-    return int(text)
+    return wanted
 
 
 def working_dtype(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
@@ -199,12 +200,16 @@ def blocks(
         return
     if array.size == 0 and 0 in lead:
         return
-    if large and array.flags.c_contiguous and array.dtype == dtype:
+    as_it_is = array.flags.c_contiguous and array.dtype == dtype
+    if large and as_it_is:
         # Nothing is copied. Few blocks, as a thread takes long to start on some systems.
         limit = max(BLOCK_BYTES, array.nbytes // 16)
     else:
         limit = min(BLOCK_BYTES, max(array.nbytes // 4, 1 << 16))
-    per_index = math.prod(lead[1:])
+    n, per_index = math.prod(lead), math.prod(lead[1:])
+    if as_it_is and array.nbytes <= limit and (rows is None or n <= rows):
+        yield 0, n, array.reshape(n, *tail)
+        return
     index_bytes = per_index * math.prod(tail) * np.dtype(dtype).itemsize
     if len(lead) > 1 and (index_bytes > limit or (rows is not None and per_index > rows)):
         for i, part in enumerate(array):

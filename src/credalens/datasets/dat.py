@@ -27,12 +27,34 @@ _FIELD = re.compile(r"""\s*('[^']*'|"[^"]*"|[^,]*?)\s*(?:,|$)""")
 
 
 class MalformedFileError(ValueError):
-    """A file that does not follow its format; the message names file, line and reason."""
+    """A file that does not follow its format; the message names file, line and reason.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from credalens.datasets import MalformedFileError, read_idx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "labels-idx1-ubyte")
+    ...     _ = path.write_bytes(b"no header")
+    ...     try:
+    ...         read_idx(path)
+    ...     except MalformedFileError as error:
+    ...         print(str(error).partition(";")[0].removeprefix(folder)[1:])
+    labels-idx1-ubyte: begins with the bytes 6e 6f 20 68
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A classification problem as numbers."""
+    """A classification problem as numbers.
+
+    Examples
+    --------
+    >>> from credalens.datasets import load_bundled
+    >>> iris = load_bundled("iris")
+    >>> iris.X.shape, iris.y.shape, iris.class_names
+    ((150, 4), (150,), ('setosa', 'versicolor', 'virginica'))
+    """
 
     name: str
     #: Features, ``(n, d)``; nominal attributes as the position of their value in the header.

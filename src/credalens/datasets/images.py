@@ -22,7 +22,16 @@ FASHION = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Images with their classes, in a training and a test part."""
+    """Images with their classes, in a training and a test part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalens.datasets import Images
+    >>> pixels, labels = np.zeros((6, 1, 4, 4), np.uint8), np.arange(6) % 2
+    >>> Images("blank", pixels[:4], labels[:4], pixels[4:], labels[4:], ("a", "b"))
+    Images(name='blank', train=4, test=2, shape=(1, 4, 4), classes=2)
+    """
 
     name: str
     #: Bytes, ``(n, colours, height, width)``.

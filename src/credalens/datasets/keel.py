@@ -15,7 +15,14 @@ SITE = "https://sci2s.ugr.es/keel/dataset/data/classification/{name}.zip"
 
 
 class Shape(NamedTuple):
-    """Size of a dataset after rows with missing values are left out."""
+    """Size of a dataset after rows with missing values are left out.
+
+    Examples
+    --------
+    >>> from credalens.datasets import KEEL
+    >>> KEEL["adult"]
+    Shape(n=45222, features=14, classes=2)
+    """
 
     n: int
     features: int
@@ -92,7 +99,17 @@ KEEL: dict[str, Shape] = {
 
 
 class MissingDatasetError(LookupError, ValueError):
-    """A dataset that no source has; the message says what to do."""
+    """A dataset that no source has; the message says what to do.
+
+    Examples
+    --------
+    >>> from credalens.datasets import MissingDatasetError, keel_name
+    >>> try:
+    ...     keel_name("irises")
+    ... except MissingDatasetError as error:
+    ...     print(error)
+    no KEEL dataset is called 'irises'; known: adult, appendicitis, australian, ...
+    """
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -127,6 +144,15 @@ def find_keel(name: str, source: str | Path | None = None) -> Path:
     ------
     MissingDatasetError
         If the name is unknown or no source has it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from credalens.datasets import find_keel
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pathlib.Path(folder, "iris.dat").touch()
+    ...     find_keel("Iris", source=folder).name
+    'iris.dat'
     """
     name = keel_name(name)
     tried = []

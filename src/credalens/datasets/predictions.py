@@ -14,7 +14,15 @@ from credalens.datasets.files import open_ensemble
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What several models say of the same instances."""
+    """What several models say of the same instances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalens.datasets import Predictions
+    >>> Predictions(("a", "b"), np.full((5, 2, 4), 0.25), labels=None)
+    Predictions(n=5, members=2, classes=4)
+    """
 
     #: One name a model.
     names: tuple[str, ...]

@@ -41,8 +41,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     voting: str
     n_jobs: int | None
     classes_: Array
-    #: The fitted members, and the positions in ``classes_`` of the classes that each predicts.
+    #: The fitted members.
     estimators_: list[Any]
+    #: The positions in ``classes_`` of the classes that each predicts.
     _columns: list[Any]
 
     def predict_members(self, X: Any) -> Array:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from numpy import ndarray
+
 from credalens.sets.adapters import is_probly
 from credalens.sets.base import CredalSet
 from credalens.sets.capacities import BeliefFunction, LowerProbability
@@ -37,4 +39,4 @@ def as_credal_set(x: Any) -> CredalSet:
     """
     if isinstance(x, CredalSet):
         return x
-    return from_probly(x) if is_probly(x) else ConvexHull(x)
+    return from_probly(x) if type(x) is not ndarray and is_probly(x) else ConvexHull(x)

@@ -8,13 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from credalens import _validation
+from credalens import _kernels, _validation
 from credalens._arrays import (
     NUMPY,
     Array,
     Origin,
     is_lazy,
     native,
+    num_threads,
     origin_of,
     per_instance,
     to_numpy,
@@ -74,11 +75,15 @@ class ConvexHull(MemberSet):
         normalize: bool = False,
         validate: bool = True,
     ) -> None:
+        options: dict[str, Any] = {"normalize": normalize, "validate": validate}
+        if type(members) is np.ndarray and axis is None:
+            self._set(_validation.probabilities(members, "members", **options), NUMPY)
+            return
         given, members = members, as_members(members, axis)
         if is_lazy(members):
             if not is_lazy(given):  # arrays one a model, each of which was whole
                 members = members.rechunk({-2: -1, -1: -1})
-            build = partial(type(self), normalize=normalize, validate=validate)
+            build = partial(type(self), **options)
             self._defer(recipe(build, [members], [2], ["members"]))
             return
         origin = origin_of(members)
@@ -86,7 +91,7 @@ class ConvexHull(MemberSet):
             origin, check = to_numpy(members, "members")[1], _validation.probabilities
         else:
             check = _validation.native_probabilities  # type: ignore[assignment]
-        self._set(check(members, "members", normalize=normalize, validate=validate), origin)
+        self._set(check(members, "members", **options), origin)
 
     def _set(self, array: Any, origin: Origin) -> None:
         if origin.where == "host":
@@ -310,8 +315,15 @@ class ConvexHull(MemberSet):
 
     def _extreme(self, f: Any, ufunc: np.ufunc) -> Any:
         if f is None:
-            result = ufunc.reduce(self._members, axis=-2)
-            return self.origin.wrap(result.astype(self.dtype, copy=False))
+
+            def ends(block: Array, output: Array) -> None:
+                least = ufunc is np.minimum
+                _kernels.class_ends(
+                    block, output if least else None, None if least else output, num_threads()
+                )
+
+            (result,) = per_instance(self._members, ends, [(self.n_classes,)], large=True)
+            return self.origin.wrap(result)
         functions = _validation.expectands(f, self.n_classes)
         many = np.atleast_2d(functions)
 

@@ -64,9 +64,11 @@ class MemberSet(CredalSet):
         costs = np.asarray(cost, np.float64)
 
         def kernel(block: Array, worst: Array, best: Array) -> None:
-            expected = _expected(block, costs)
-            expected.max(axis=1).min(axis=1, out=worst)
-            expected.reshape(len(block), -1).min(axis=1, out=best)
+            # The largest of what is turned round is the smallest.
+            gains = _expected(block, -costs)
+            _kernels.closed_forms(gains, worst, best, None, 0, num_threads())
+            np.negative(worst, out=worst)
+            np.negative(best, out=best)
 
         worst, best = per_instance(self._members, kernel, [(), ()], rows=self._product_rows())
         return worst, best

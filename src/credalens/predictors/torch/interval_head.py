@@ -79,6 +79,17 @@ def interval_bounds(logits: Any) -> tuple[Any, Any]:
     softmax alone is not reachable (where h is 0 for all classes but one, that one has no room
     either); each bound is narrowed to what a distribution in the box attains, which leaves the set
     as it is.
+
+    Examples
+    --------
+    An upper bound of 0.9 cannot be reached where the other class has at least 0.2:
+
+    >>> import torch
+    >>> from credalens.predictors.torch import interval_bounds
+    >>> ends = torch.logit(torch.tensor([[0.3, 0.2], [0.9, 0.6]]))
+    >>> lower, upper = interval_bounds(ends)
+    >>> [round(x, 3) for x in (*lower.tolist(), *upper.tolist())]
+    [0.4, 0.2, 0.8, 0.6]
     """
     lower, upper = torch.sigmoid(logits).unbind(dim=-2)
     low_sum, high_sum = lower.sum(-1, keepdim=True), upper.sum(-1, keepdim=True)
