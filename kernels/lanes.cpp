@@ -49,19 +49,33 @@ int machine() {
 
 constexpr std::size_t kAlignment = 64 / sizeof(double);
 
+double* aligned(double* scratch) {
+    const std::size_t off = reinterpret_cast<std::uintptr_t>(scratch) / sizeof(double) % kAlignment;
+    return scratch + (kAlignment - off);
+}
+
 }  // namespace
 
-std::size_t lanes_scratch(int M, int K) {
-    return static_cast<std::size_t>(M) * K * 8 + kAlignment;
-}
+std::size_t lanes_scratch(std::size_t entries) { return 8 * entries + kAlignment; }
 
 template <class T>
 void closed_forms_in_lanes(const T* P, std::size_t count, int M, int K, double* max_lower,
                            double* max_upper, double* diameter, std::int64_t* pairs,
                            double* scratch) {
-    const std::size_t off = reinterpret_cast<std::uintptr_t>(scratch) / sizeof(double) % kAlignment;
     CREDALENS_BEST(closed_forms, P, count, M, K, max_lower, max_upper, diameter, pairs,
-                   scratch + (kAlignment - off));
+                   aligned(scratch));
+}
+
+template <class T>
+void edge_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
+                            double* diameter, double* scratch) {
+    CREDALENS_BEST(edge_diameter, P, count, M, K, edges, diameter, aligned(scratch));
+}
+
+template <class T>
+void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const double* V, int r,
+                              double* square, double* scratch) {
+    CREDALENS_BEST(square_diameter, P, count, M, K, V, r, square, aligned(scratch));
 }
 
 template <class T>
@@ -78,6 +92,14 @@ template void closed_forms_in_lanes(const float*, std::size_t, int, int, double*
                                     std::int64_t*, double*);
 template void closed_forms_in_lanes(const double*, std::size_t, int, int, double*, double*, double*,
                                     std::int64_t*, double*);
+template void edge_diameter_in_lanes(const float*, std::size_t, int, int, const EdgeList&, double*,
+                                     double*);
+template void edge_diameter_in_lanes(const double*, std::size_t, int, int, const EdgeList&, double*,
+                                     double*);
+template void square_diameter_in_lanes(const float*, std::size_t, int, int, const double*, int,
+                                       double*, double*);
+template void square_diameter_in_lanes(const double*, std::size_t, int, int, const double*, int,
+                                       double*, double*);
 template void least_entropy(const float*, std::size_t, int, int, std::int64_t*);
 template void least_entropy(const double*, std::size_t, int, int, std::int64_t*);
 template std::size_t good_rows(const float*, std::size_t, int, double);

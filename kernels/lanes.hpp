@@ -8,19 +8,31 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "edges.hpp"
+
 namespace credalens {
 
 // The next number of instances that leaves no lane without one.
 constexpr std::size_t whole_groups(std::size_t n) { return (n + 7) / 8 * 8; }
 
-// Doubles of scratch memory that `closed_forms_in_lanes` needs.
-std::size_t lanes_scratch(int M, int K);
+// Doubles of scratch memory that so many entries of an instance need.
+std::size_t lanes_scratch(std::size_t entries);
 
-// As `closed_forms` for `count` instances in one thread, pair by pair.
+// As `closed_forms` for `count` instances in one thread, pair by pair; M K entries.
 template <class T>
 void closed_forms_in_lanes(const T* P, std::size_t count, int M, int K, double* max_lower,
                            double* max_upper, double* diameter, std::int64_t* pairs,
                            double* scratch);
+
+// As `edge_diameter`, for `count` instances in one thread; K + 1 + M E entries.
+template <class T>
+void edge_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
+                            double* diameter, double* scratch);
+
+// As `square_diameter` of euclid.hpp, for `count` instances in one thread; M (K + r) entries.
+template <class T>
+void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const double* V, int r,
+                              double* square, double* scratch);
 
 // The member of least entropy of each instance, its rows divided by their sums.
 template <class T>

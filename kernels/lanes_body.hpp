@@ -61,15 +61,25 @@ struct Widest {
     }
 };
 
-// All pairs, two by two members at a time: four loads for four sums.
-template <bool kPlaces>
+struct Absolute {
+    CREDALENS_INLINE Lanes operator()(const Lanes& x) const { return magnitude(x); }
+};
+
+struct Square {
+    CREDALENS_INLINE Lanes operator()(const Lanes& x) const { return x * x; }
+};
+
+// The largest sum over K entries of what `of` makes of differences: all pairs of M rows, two by two
+// at a time, so that there are four loads for four sums.
+template <class Of, bool kPlaces>
 void widest_pairs(const Lanes* lanes, int M, int K, std::size_t count, double* diameter,
                   std::int64_t* pairs) {
+    const Of of;
     Widest<kPlaces> widest;
     for (int i = 0; i + 1 < M; i += 2) {
         const Lanes *a = lanes + static_cast<std::size_t>(i) * K, *b = a + K;
         Lanes ab = {};
-        for (int y = 0; y < K; ++y) ab += magnitude(a[y] - b[y]);
+        for (int y = 0; y < K; ++y) ab += of(a[y] - b[y]);
         const std::int64_t from_a = static_cast<std::int64_t>(i) * M, from_b = from_a + M;
         widest.offer(ab, from_a + i + 1);
         int j = i + 2;
@@ -77,10 +87,10 @@ void widest_pairs(const Lanes* lanes, int M, int K, std::size_t count, double* d
             const Lanes *c = lanes + static_cast<std::size_t>(j) * K, *d = c + K;
             Lanes ac = {}, ad = {}, bc = {}, bd = {};
             for (int y = 0; y < K; ++y) {
-                ac += magnitude(a[y] - c[y]);
-                ad += magnitude(a[y] - d[y]);
-                bc += magnitude(b[y] - c[y]);
-                bd += magnitude(b[y] - d[y]);
+                ac += of(a[y] - c[y]);
+                ad += of(a[y] - d[y]);
+                bc += of(b[y] - c[y]);
+                bd += of(b[y] - d[y]);
             }
             widest.offer(ac, from_a + j);
             widest.offer(ad, from_a + j + 1);
@@ -91,8 +101,8 @@ void widest_pairs(const Lanes* lanes, int M, int K, std::size_t count, double* d
             const Lanes* c = lanes + static_cast<std::size_t>(j) * K;
             Lanes ac = {}, bc = {};
             for (int y = 0; y < K; ++y) {
-                ac += magnitude(a[y] - c[y]);
-                bc += magnitude(b[y] - c[y]);
+                ac += of(a[y] - c[y]);
+                bc += of(b[y] - c[y]);
             }
             widest.offer(ac, from_a + j);
             widest.offer(bc, from_b + j);
@@ -119,9 +129,76 @@ void closed_forms(const T* P, std::size_t count, int M, int K, double* max_lower
             extremes(lanes, M, K, left, max_lower ? max_lower + first : nullptr,
                      max_upper ? max_upper + first : nullptr);
         if (diameter && pairs)
-            widest_pairs<true>(lanes, M, K, left, diameter + first, pairs + 2 * first);
+            widest_pairs<Absolute, true>(lanes, M, K, left, diameter + first, pairs + 2 * first);
         else if (diameter)
-            widest_pairs<false>(lanes, M, K, left, diameter + first, nullptr);
+            widest_pairs<Absolute, false>(lanes, M, K, left, diameter + first, nullptr);
+    }
+}
+
+template <class T>
+void edge_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
+                   double* diameter, double* scratch) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    Lanes* sums = reinterpret_cast<Lanes*>(scratch);
+    Lanes* across = sums + K + 1;
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        for (int m = 0; m < M; ++m) {
+            const Sources<T> row{P + first * size + static_cast<std::size_t>(m) * K, size, left};
+            sums[0] = Lanes{};
+            for (int y = 0; y < K; ++y) sums[y + 1] = sums[y] + row[edges.order[y]];
+            Lanes* sent = across + static_cast<std::size_t>(m) * edges.size;
+            for (int e = 0; e < edges.size; ++e) {
+                const std::int64_t start = edges.start[e], stop = edges.stop[e];
+                // A class alone on its side is not to suffer from the rounding of two sums.
+                const Lanes side = stop == start + 1 ? row[edges.order[start]]
+                                                     : sums[stop] - sums[start];
+                sent[e] = edges.length[e] * side;
+            }
+        }
+        widest_pairs<Absolute, false>(across, M, edges.size, left, diameter + first, nullptr);
+    }
+}
+
+// points[m][k] = sum over y of rows[m][y] V[y][k] for kRows rows and kColumns columns.
+template <int kRows, int kColumns>
+CREDALENS_INLINE void multiply(const Lanes* rows, int K, const double* V, int r, Lanes* points) {
+    Lanes sums[kRows][kColumns] = {};
+    for (int y = 0; y < K; ++y)
+        for (int m = 0; m < kRows; ++m) {
+            const Lanes share = rows[static_cast<std::size_t>(m) * K + y];
+            for (int k = 0; k < kColumns; ++k)
+                sums[m][k] += share * V[static_cast<std::size_t>(y) * r + k];
+        }
+    for (int m = 0; m < kRows; ++m)
+        for (int k = 0; k < kColumns; ++k) points[static_cast<std::size_t>(m) * r + k] = sums[m][k];
+}
+
+template <int kRows>
+void multiply_rows(const Lanes* rows, int K, const double* V, int r, Lanes* points) {
+    int k = 0;
+    for (; k + 4 <= r; k += 4) multiply<kRows, 4>(rows, K, V + k, r, points + k);
+    for (; k < r; ++k) multiply<kRows, 1>(rows, K, V + k, r, points + k);
+}
+
+template <class T>
+void square_diameter(const T* P, std::size_t count, int M, int K, const double* V, int r,
+                     double* square, double* scratch) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    Lanes* lanes = reinterpret_cast<Lanes*>(scratch);
+    Lanes* points = lanes + size;
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        const Sources<T> entries{P + first * size, size, left};
+        for (std::size_t e = 0; e < size; ++e) lanes[e] = entries[e];
+        int m = 0;
+        for (; m + 4 <= M; m += 4)
+            multiply_rows<4>(lanes + static_cast<std::size_t>(m) * K, K, V, r,
+                             points + static_cast<std::size_t>(m) * r);
+        for (; m < M; ++m)
+            multiply_rows<1>(lanes + static_cast<std::size_t>(m) * K, K, V, r,
+                             points + static_cast<std::size_t>(m) * r);
+        widest_pairs<Square, false>(points, M, r, left, square + first, nullptr);
     }
 }
 

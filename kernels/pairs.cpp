@@ -26,7 +26,7 @@ constexpr int kProbe = 16;
 constexpr int kMaxBlockedMembers = 64;
 constexpr int kBlockEntries = 4096;
 // Up to this many entries, several instances are gone through at once.
-constexpr std::size_t kMostInLanes = 4096;
+constexpr std::size_t kMostInLanes = 16384;
 constexpr std::size_t kMostExtremesInLanes = 512;
 
 int padded(int K) { return (K + kLanes - 1) / kLanes * kLanes; }
@@ -382,7 +382,8 @@ CREDALENS_CLONES void process_range(const double* P, std::size_t begin, std::siz
 // seventeen of pairs in lanes.
 PairMethod choose(int M, int K) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    const double share = size <= kMostInLanes ? 0.06 : 0.25;
+    const bool lanes = size <= kMostInLanes && M < kMinSortedMembers;
+    const double share = lanes ? 0.06 : 0.25;
     if (K <= kMaxSignClasses && (1 << (K - 1)) < share * size) return PairMethod::signs;
     return M >= kMinSortedMembers ? PairMethod::sorted : PairMethod::plain;
 }
@@ -403,7 +404,7 @@ void closed_forms(const T* P, std::size_t n, int M, int K, double* max_lower, do
                  : size <= kMostExtremesInLanes) {
         parallel_for(
             n, whole_groups(grain), threads,
-            [&] { return std::vector<double>(lanes_scratch(M, K)); },
+            [&] { return std::vector<double>(lanes_scratch(size)); },
             [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
                 const auto here = [begin](auto* out) { return out ? out + begin : nullptr; };
                 closed_forms_in_lanes(P + begin * size, end - begin, M, K, here(max_lower),

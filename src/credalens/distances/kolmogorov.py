@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from credalens._arrays import Array, native, per_instance
+from credalens import _kernels
+from credalens._arrays import Array, native, num_threads, per_instance
 from credalens.distances.base import Distance, Questions, Seminorm, block_rows
 from credalens.distances.games import least_minimax
 
@@ -52,8 +53,10 @@ class Kolmogorov(Distance):
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
         def kernel(block: Array, wide: Array) -> None:
-            below = np.cumsum(block, axis=2, dtype=np.float64)[..., :-1]
-            (below.max(axis=1) - below.min(axis=1)).max(axis=1, out=wide, initial=0.0)
+            below = np.cumsum(block[..., :-1], axis=2, dtype=np.float64)
+            low, high = np.empty((2, len(block), below.shape[2]))
+            _kernels.class_ends(below, low, high, num_threads())
+            np.subtract(high, low, out=high).max(axis=1, out=wide, initial=0.0)
 
         (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
         return wide
