@@ -105,7 +105,8 @@ time is divided by their number.
 - **NumPy**: vectorised over instances, as a careful user would write it.
 - **probly**: version 0.3.0 is the newest that installs on the Python used here. The measures of
   0.9.1, which needs Python 3.12, were loaded from its unchanged file, on tensors of PyTorch and
-  with all cores, without the progress bars of 0.3.0.
+  with all cores, without the progress bars of 0.3.0. Its classes of sets cannot be read by Python
+  3.11: containers of the same tensors stand in for them, which spares it their making.
 - **SciPy pdist**, **POT** (`emd2`): all pairs of members, an instance at a time.
 - **highspy**: the solver HiGHS without SciPy's wrapper, given arrays, one thread, no presolve
   (which costs more than it saves here); one solver kept for all programs, or a new one for each.
