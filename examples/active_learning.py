@@ -1,4 +1,4 @@
-"""Active learning: does asking for the labels of uncertain inputs pays.
+"""Active learning: whether it pays to ask for the labels of uncertain inputs.
 
 Five small forests start from 20 labelled handwritten digits and get 20 more a round: those with the
 largest uncertainty, or any. Five repeats, each from other first labels.
