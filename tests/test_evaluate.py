@@ -177,6 +177,14 @@ class TestColumns:
         with pytest.raises(ValueError, match="summary: is 'x'; choose one of"):
             ScoreColumns(summary="x")
 
+    def test_a_row_for_total_variation_is_not_taken_for_one_of_another_distance(self):
+        for distance in ("ordinal", cl.Wasserstein(1 - np.eye(3))):
+            with pytest.raises(ValueError, match=r"'total' is that of total variation.*write tv"):
+                ScoreColumns(("upper_entropy", "total"), distance)
+        for distance in ("tv", cl.TotalVariation()):
+            assert ScoreColumns(("total",), distance).names == ("total",)
+        assert ScoreColumns(("total:ordinal",), "kolmogorov").names == ("total:ordinal",)
+
     def test_names(self):
         both = ScoreColumns(("hartley", "tv"), "ordinal", "upper")
         assert both.names == (

@@ -15,6 +15,15 @@ class Counterexample:
 
     Its ``repr`` and `code` are Python that, with ``numpy as np``, ``credalens as cl`` and `measure`
     (and `sets`, if it was a function) at hand, measures the sets again and sets ``violated``.
+
+    Examples
+    --------
+    >>> from credalens import axioms
+    >>> found = axioms.check("aleatoric_lower", "A3", n_classes=2)["A3"].counterexample
+    >>> found.summary()
+    'inner 0.5, outer 0'
+    >>> sorted(found.arrays)
+    ['members', 'weights']
     """
 
     axiom: str
@@ -34,7 +43,14 @@ class Counterexample:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What was found about one axiom."""
+    """What was found about one axiom.
+
+    Examples
+    --------
+    >>> from credalens import axioms
+    >>> print(axioms.check("aleatoric_lower", "A3", n_classes=2)["A3"])
+    FAILS: inner 0.5, outer 0
+    """
 
     axiom: str
     statement: str
@@ -56,7 +72,15 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """What was found about a measure: ``report["A3"].held``, ``report["A3"].counterexample``."""
+    """What was found about a measure: ``report["A3"].held``, ``report["A3"].counterexample``.
+
+    Examples
+    --------
+    >>> from credalens import axioms
+    >>> report = axioms.check("aleatoric_lower", "A1,A3", n_classes=2)
+    >>> report.ok, report.failed
+    (False, ('A3',))
+    """
 
     measure: str
     n_classes: int

@@ -34,6 +34,13 @@ def as_distance(distance: Any, n_classes: int | None = None) -> Distance:
     """Return `distance` if it is one, else the one of that name, for `n_classes` classes.
 
     A distance whose parameters were made for another number of classes is refused.
+
+    Examples
+    --------
+    >>> as_distance("ordinal", 3).dirac_costs
+    array([[0., 1., 2.],
+           [1., 0., 1.],
+           [2., 1., 0.]])
     """
     if not isinstance(distance, Distance):
         return NAMES[_validation.one_of(distance, "distance", NAMES)](n_classes)

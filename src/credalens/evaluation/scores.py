@@ -10,13 +10,16 @@ import numpy as np
 
 from credalens import _validation
 from credalens._arrays import Array
-from credalens.distances import NAMES, Distance, as_distance
+from credalens.distances import NAMES, Distance, TotalVariation, as_distance
 from credalens.measures import Interval, quantify
 from credalens.measures.imprecision import maximum_mean_imprecision
 from credalens.measures.interval import SUMMARIES
 from credalens.measures.quantify import FAMILIES
 from credalens.measures.table import MEASURES
 from credalens.sets import CredalSet
+
+#: Rows of the measure table that do not say so but are for total variation only.
+TV_ROWS = ("total", "aleatoric_lower", "aleatoric_upper", "epistemic")
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,14 @@ class ScoreColumns:
             known = self.distance if isinstance(self.distance, str) else type(self.distance)
             name = known if isinstance(known, str) else known.__name__.lower()
             object.__setattr__(self, "family", name)
+        if self.distance != "tv" and not isinstance(self.distance, TotalVariation):
+            for name in self.measures:
+                if name in TV_ROWS:
+                    _validation.refuse(
+                        "measures",
+                        f"{name!r} is that of total variation, and the distance is {self.family}",
+                        "write tv, which stands for all three parts by the chosen distance",
+                    )
 
     @property
     def names(self) -> tuple[str, ...]:

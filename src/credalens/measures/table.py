@@ -97,7 +97,14 @@ def _imprecision_of_generators(P: Array) -> Array:
 
 
 def imprecision(Q: CredalSet) -> Array:
-    """Return the maximum mean imprecision for total variation, from the events."""
+    """Return the maximum mean imprecision for total variation, from the events.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> imprecision(cl.ConvexHull([[[0.7, 0.3], [0.5, 0.5]]])).round(3)
+    array([0.2])
+    """
     return _imprecision_of_generators(np.asarray(Q.to_hull().members))
 
 
