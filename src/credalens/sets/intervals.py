@@ -13,6 +13,7 @@ from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet, event_sums, point
 from credalens.sets.excess import ExcessSet
 from credalens.sets.hull import ConvexHull
+from credalens.sets.support import largest
 from credalens.sets.tensor_sets import TensorBox
 
 #: Most corners that are listed.
@@ -70,11 +71,13 @@ class ProbabilityIntervals(ExcessSet):
             _validation.refuse(
                 "upper", f"has {high.shape[-1]} classes", f"pass {low.shape[-1]}, as in lower"
             )
-        low, high = np.broadcast_arrays(low, high)
-        dtype = np.result_type(low.dtype, high.dtype)
+        if low.shape != high.shape:
+            low, high = np.broadcast_arrays(low, high)
+        dtype = np.result_type(low.dtype, high.dtype).newbyteorder("=")
         if validate:
-            low, high = _checked(low, high, dtype, strict)
-        bounds = np.stack([low, high], axis=-2).astype(dtype, copy=False)
+            bounds = _reachable(low, high, dtype, strict)
+        else:
+            bounds = np.stack([low, high], axis=-2).astype(dtype, copy=False)
         self._set((bounds,), origin)
 
     @classmethod
@@ -82,7 +85,7 @@ class ProbabilityIntervals(ExcessSet):
         xp = namespace(arrays[0])
         low, high = xp.broadcast_arrays(*arrays)
         if options.get("validate", True):
-            # As in `_checked`, which has seen a copy of them.
+            # As in `_reachable`, which has seen a copy of them.
             low, high = xp.clip(low, min=0.0, max=1.0), xp.clip(high, min=0.0, max=1.0)
             lows, highs = xp.sum(low, axis=-1, keepdims=True), xp.sum(high, axis=-1, keepdims=True)
             tight = xp.minimum(xp.maximum(low, 1 - (highs - high)), high)
@@ -115,9 +118,15 @@ class ProbabilityIntervals(ExcessSet):
         """Return the set itself."""
         return self
 
-    def _class_ends(self) -> tuple[Array, Array]:
-        bounds = self._parts[0]
-        return bounds[..., 0, :].astype(self.dtype), bounds[..., 1, :].astype(self.dtype)
+    def _class_lower(self) -> Array:
+        return self._parts[0][..., 0, :].astype(self.dtype)
+
+    def _class_upper(self) -> Array:
+        return self._parts[0][..., 1, :].astype(self.dtype)
+
+    def _class_tops(self) -> tuple[Array, Array]:
+        tops = largest(self._parts[0])
+        return tops[..., 0], tops[..., 1]
 
     def _best(self, f: Array, *parts: Array) -> Array:
         low, width = parts[0][:, 0], parts[0][:, 1] - parts[0][:, 0]
@@ -317,35 +326,35 @@ def _count_corners(width: Array, room: float) -> int:
     return subsets(width, room - rounding, room + rounding) + sum(inside)
 
 
-def _checked(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> tuple[Array, Array]:
-    """Return float64 bounds made reachable, or refuse them."""
+def _reachable(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> Array:
+    """Return bounds ``(..., 2, K)`` made reachable, or refuse them."""
     slack, tolerance = 8 * float(np.finfo(dtype).eps), _validation.tolerance_of(dtype)
+    K, kind = low.shape[-1], np.float32 if dtype == np.float32 else np.float64
+    lows, highs = (np.ascontiguousarray(end, kind).reshape(-1, K) for end in (low, high))
+    bounds = np.empty((len(lows), 2, K), kind)
+    if _kernels.reachable_bounds(lows, highs, slack, tolerance, bounds, num_threads()) >= 0:
+        _refuse_bounds(low, high, slack, tolerance)
+    bounds = bounds.reshape(*low.shape[:-1], 2, K).astype(dtype, copy=False)
+    if strict:
+        fix = "no distribution goes there; strict=False tightens it"
+        _refuse_first(bounds[..., 0, :] > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
+        _refuse_first(bounds[..., 1, :] < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
+    return bounds
+
+
+def _refuse_bounds(low: Array, high: Array, slack: float, tolerance: float) -> None:
+    """Say what is wrong with the bounds, if it is more than the rounding of a sum."""
     low = _validation.finite(low, "lower").astype(np.float64)
     high = _validation.finite(high, "upper").astype(np.float64)
-    _refuse_first(low < -slack, "lower", "is {:.6g} at {}", low, "pass probabilities in [0, 1]")
-    _refuse_first(
-        high > 1 + slack, "upper", "is {:.6g} at {}", high, "pass probabilities in [0, 1]"
-    )
-    _refuse_first(
-        low > high + slack, "lower", "is {:.6g} at {}, above upper", low, "pass lower <= upper"
-    )
-    low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-    sums = low.sum(axis=-1), high.sum(axis=-1)
+    fix = "pass probabilities in [0, 1]"
+    _refuse_first(low < -slack, "lower", "is {:.6g} at {}", low, fix)
+    _refuse_first(high > 1 + slack, "upper", "is {:.6g} at {}", high, fix)
+    above = "is {:.6g} at {}, above upper"
+    _refuse_first(low > high + slack, "lower", above, low, "pass lower <= upper")
+    sums = np.clip(low, 0.0, 1.0).sum(axis=-1), np.clip(high, 0.0, 1.0).sum(axis=-1)
     empty = "the set is empty: pass bounds with sum(lower) <= 1 <= sum(upper)"
     _refuse_first(sums[0] > 1 + tolerance, "lower", "sums to {:.6g} at {}", sums[0], empty)
     _refuse_first(sums[1] < 1 - tolerance, "upper", "sums to {:.6g} at {}", sums[1], empty)
-    # Sums on the wrong side of 1 by rounding: the bounds meet there.
-    low /= np.maximum(sums[0], 1.0)[..., None]
-    high /= np.minimum(sums[1], 1.0)[..., None]
-    high = np.maximum(low, high)
-    L, U = low.sum(axis=-1, keepdims=True), high.sum(axis=-1, keepdims=True)
-    reach_low = np.minimum(np.maximum(low, 1 - (U - high)), high)
-    reach_high = np.maximum(np.minimum(high, 1 - (L - low)), reach_low)
-    if strict:
-        fix = "no distribution goes there; strict=False tightens it"
-        _refuse_first(reach_low > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
-        _refuse_first(reach_high < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
-    return reach_low, reach_high
 
 
 def _refuse_first(bad: Array, name: str, problem: str, values: Array, fix: str) -> None:

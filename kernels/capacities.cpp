@@ -1,0 +1,377 @@
+#include "capacities.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "first_bad.hpp"
+#include "parallel.hpp"
+#include "vectors.hpp"
+
+namespace credalens {
+namespace {
+
+// Compiled without finite-math flags: a NaN must show.
+//
+// Events are read eight at a time: classes 0 to 2 are bits of the lane, the others of the vector's
+// number. With fewer than three classes the row is repeated, as if more classes changed nothing.
+
+constexpr int kLaneClasses = 3;
+
+std::size_t events_of(int K) { return std::size_t{1} << std::max(K, kLaneClasses); }
+
+// Events that a thread takes at once: some tens of microseconds.
+std::size_t grain_of(int K, int work) {
+    return 1 + (std::size_t{1} << 17) / (work * events_of(K));
+}
+
+#if defined(__clang__)
+#define CREDALENS_LANES(v, a, b, c, d, e, f, g, h) \
+    __builtin_shufflevector(v, v, a, b, c, d, e, f, g, h)
+#else
+#define CREDALENS_LANES(v, a, b, c, d, e, f, g, h) \
+    __builtin_shuffle(v, Int8{a, b, c, d, e, f, g, h})
+#endif
+
+// Each lane holds what the lane had whose event differs by class y.
+template <int y>
+CREDALENS_INLINE Double8 flipped(const Double8& v) {
+    if constexpr (y == 0) return CREDALENS_LANES(v, 1, 0, 3, 2, 5, 4, 7, 6);
+    if constexpr (y == 1) return CREDALENS_LANES(v, 2, 3, 0, 1, 6, 7, 4, 5);
+    return CREDALENS_LANES(v, 4, 5, 6, 7, 0, 1, 2, 3);
+}
+
+// v in the lanes whose event has all of the classes, 0 in the others.
+CREDALENS_INLINE Double8 lanes_with(const Double8& v, std::int64_t classes) {
+    const Int8 lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    return (lane & classes) == classes ? v : Double8{};
+}
+
+template <class T>
+CREDALENS_INLINE void load_row(const T* values, int K, double* row) {
+    if (K >= kLaneClasses) {
+        const std::size_t count = std::size_t{1} << K;
+        for (std::size_t s = 0; s < count; s += kLanes) store8(row + s, load8(values + s));
+    } else {
+        for (int s = 0; s < kLanes; ++s) row[s] = values[s & ((1 << K) - 1)];
+    }
+}
+
+// ---------------------------------------------------------------------------- checks
+
+struct Least {
+    double gain, second;  // 0 where none is negative
+};
+
+// What one class adds: f(A + i) - f(A) for every A without i, i a class of the vector's number, into
+// `gains`. Of these, and of the differences between these by the classes of the lanes, the least.
+struct Gains {
+    Double8 gain = {}, second = {}, by[kLaneClasses] = {};
+
+    CREDALENS_INLINE void note(const Double8& g) {
+        gain = min8(g, gain);
+        by[0] = min8(g - flipped<0>(g), by[0]);
+        by[1] = min8(g - flipped<1>(g), by[1]);
+        by[2] = min8(g - flipped<2>(g), by[2]);
+    }
+};
+
+CREDALENS_INLINE Least least_differences(const double* row, int K, double* gains) {
+    Double8 once[kLaneClasses] = {}, twice[kLaneClasses] = {};
+    const std::size_t count = std::size_t{1} << K;
+    for (std::size_t s = 0; s < count; s += kLanes) {
+        const Double8 x = load8(row + s);
+        const Double8 a = x - flipped<0>(x), b = x - flipped<1>(x), c = x - flipped<2>(x);
+        once[0] = min8(a, once[0]);
+        once[1] = min8(b, once[1]);
+        once[2] = min8(c, once[2]);
+        twice[0] = min8(a - flipped<1>(a), twice[0]);
+        twice[1] = min8(a - flipped<2>(a), twice[1]);
+        twice[2] = min8(b - flipped<2>(b), twice[2]);
+    }
+    Gains high;
+    for (int i = kLaneClasses; i < K; ++i) {
+        const std::size_t step = std::size_t{1} << i;
+        double* to = gains;
+        for (std::size_t base = 0; base < count; base += 2 * step) {
+            for (std::size_t s = base; s < base + step; s += kLanes, to += kLanes) {
+                const Double8 g = load8(row + s + step) - load8(row + s);
+                high.note(g);
+                store8(to, g);
+            }
+        }
+        for (int j = kLaneClasses; j < i; ++j) {
+            const std::size_t apart = std::size_t{1} << j;
+            for (std::size_t base = 0; base < count / 2; base += 2 * apart) {
+                for (std::size_t s = base; s < base + apart; s += kLanes) {
+                    high.second = min8(load8(gains + s + apart) - load8(gains + s), high.second);
+                }
+            }
+        }
+    }
+    Double8 gain = high.gain, second = high.second;
+    for (int y = 0; y < kLaneClasses; ++y) {
+        gain = min8(lanes_with(once[y], 1 << y), gain);
+        second = min8(lanes_with(high.by[y], 1 << y), second);
+    }
+    second = min8(lanes_with(twice[0], 3), second);
+    second = min8(lanes_with(twice[1], 5), second);
+    second = min8(lanes_with(twice[2], 6), second);
+    return {smallest8(gain), smallest8(second)};
+}
+
+CREDALENS_INLINE bool all_finite(const double* row, std::size_t count) {
+    Double8 zeros = {};
+    for (std::size_t s = 0; s < count; s += kLanes) zeros += load8(row + s) * 0.0;
+    return sum8(zeros) == 0.0;
+}
+
+template <class T>
+CREDALENS_INLINE void check_all(const T* values, std::size_t begin, std::size_t end, int K,
+                                double tolerance, double limit, double* row,
+                                std::uint8_t* two_monotone, FirstBad& first) {
+    const std::size_t size = std::size_t{1} << K;
+    const int wide = std::max(K, kLaneClasses);
+    const std::size_t count = std::size_t{1} << wide;
+    for (std::size_t i = begin; i < end; ++i) {
+        const T* own = values + i * size;
+        load_row(own, K, row);
+        const bool normal = std::fabs(row[0]) <= tolerance &&
+                            std::fabs(row[size - 1] - 1.0) <= tolerance && all_finite(row, count);
+        for (std::size_t s = 0; s < count; s += size) {
+            row[s] = 0.0;
+            row[s + size - 1] = 1.0;
+        }
+        const Least least = least_differences(row, wide, row + count);
+        two_monotone[i] = least.second >= -limit;
+        if (!normal || !(least.gain >= -tolerance)) first.see(i);
+    }
+}
+
+CREDALENS_CLONES void check_range(const float* values, std::size_t begin, std::size_t end, int K,
+                                  double tolerance, double limit, double* row,
+                                  std::uint8_t* two_monotone, FirstBad& first) {
+    check_all(values, begin, end, K, tolerance, limit, row, two_monotone, first);
+}
+
+CREDALENS_CLONES void check_range(const double* values, std::size_t begin, std::size_t end, int K,
+                                  double tolerance, double limit, double* row,
+                                  std::uint8_t* two_monotone, FirstBad& first) {
+    check_all(values, begin, end, K, tolerance, limit, row, two_monotone, first);
+}
+
+// ---------------------------------------------------------------------------- sums over subsets
+
+template <class T>
+CREDALENS_INLINE void belief_all(const T* masses, std::size_t begin, std::size_t end, int K,
+                                 double* row, T* values) {
+    const std::size_t size = std::size_t{1} << K, count = std::max<std::size_t>(size, kLanes);
+    for (std::size_t i = begin; i < end; ++i) {
+        load_row(masses + i * size, K, row);
+        for (std::size_t s = 0; s < count; s += kLanes) {
+            Double8 x = load8(row + s);
+            x += lanes_with(flipped<0>(x), 1);
+            x += lanes_with(flipped<1>(x), 2);
+            x += lanes_with(flipped<2>(x), 4);
+            store8(row + s, x);
+        }
+        for (std::size_t step = kLanes; step < count; step *= 2) {
+            for (std::size_t base = 0; base < count; base += 2 * step) {
+                for (std::size_t s = base; s < base + step; s += kLanes) {
+                    store8(row + s + step, load8(row + s + step) + load8(row + s));
+                }
+            }
+        }
+        T* CREDALENS_RESTRICT own = values + i * size;
+        for (std::size_t s = 0; s < size; ++s) {
+            own[s] = static_cast<T>(row[s] < 1.0 ? row[s] : 1.0);
+        }
+        own[size - 1] = 1;
+    }
+}
+
+CREDALENS_CLONES void belief_range(const float* masses, std::size_t begin, std::size_t end, int K,
+                                   double* row, float* values) {
+    belief_all(masses, begin, end, K, row, values);
+}
+
+CREDALENS_CLONES void belief_range(const double* masses, std::size_t begin, std::size_t end, int K,
+                                   double* row, double* values) {
+    belief_all(masses, begin, end, K, row, values);
+}
+
+// ---------------------------------------------------------------------------- closed forms
+
+template <class T>
+CREDALENS_INLINE void dot_all(const T* values, std::size_t begin, std::size_t end, int K,
+                              const double* weights, double* sum) {
+    const std::size_t size = std::size_t{1} << K;
+    for (std::size_t i = begin; i < end; ++i) {
+        const T* own = values + i * size;
+        Double8 sums[4] = {};
+        std::size_t s = 0;
+        for (; s + 4 * kLanes <= size; s += 4 * kLanes) {
+            for (int part = 0; part < 4; ++part) {
+                sums[part] += load8(own + s + part * kLanes) * load8(weights + s + part * kLanes);
+            }
+        }
+        for (; s + kLanes <= size; s += kLanes) sums[0] += load8(own + s) * load8(weights + s);
+        double total = sum8((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        for (; s < size; ++s) total += own[s] * weights[s];
+        sum[i] = total;
+    }
+}
+
+CREDALENS_CLONES void dot_range(const float* values, std::size_t begin, std::size_t end, int K,
+                                const double* weights, double* sum) {
+    dot_all(values, begin, end, K, weights, sum);
+}
+
+CREDALENS_CLONES void dot_range(const double* values, std::size_t begin, std::size_t end, int K,
+                                const double* weights, double* sum) {
+    dot_all(values, begin, end, K, weights, sum);
+}
+
+CREDALENS_INLINE Double8 reversed(const Double8& v) {
+    return CREDALENS_LANES(v, 7, 6, 5, 4, 3, 2, 1, 0);
+}
+
+template <class T>
+CREDALENS_INLINE void widest_all(const T* values, std::size_t begin, std::size_t end, int K,
+                                 double* width) {
+    const std::size_t size = std::size_t{1} << K;
+    for (std::size_t i = begin; i < end; ++i) {
+        const T* own = values + i * size;
+        // The complement of an event in the first half is in the second; the first is impossible.
+        double least = 1.0;
+        std::size_t s = 1;
+        for (; s < size / 2 && s % kLanes != 0; ++s) {
+            const double both = static_cast<double>(own[s]) + own[size - 1 - s];
+            least = both < least ? both : least;
+        }
+        Double8 low = Double8{} + 1.0;
+        for (; s < size / 2; s += kLanes) {
+            low = min8(load8(own + s) + reversed(load8(own + size - kLanes - s)), low);
+        }
+        const double vectors = smallest8(low);
+        width[i] = 1.0 - (vectors < least ? vectors : least);
+    }
+}
+
+CREDALENS_CLONES void widest_range(const float* values, std::size_t begin, std::size_t end, int K,
+                                   double* width) {
+    widest_all(values, begin, end, K, width);
+}
+
+CREDALENS_CLONES void widest_range(const double* values, std::size_t begin, std::size_t end, int K,
+                                   double* width) {
+    widest_all(values, begin, end, K, width);
+}
+
+// ---------------------------------------------------------------------------- shortest path
+
+double entropy_term(double p) { return p > 0.0 ? -p * std::log(p) : 0.0; }
+
+class LeastEven {
+public:
+    explicit LeastEven(int K)
+        : K_(K), cost_(std::size_t{1} << K), last_(std::size_t{1} << K) {}
+
+    template <class T>
+    double solve(const T* v, double* corner) {
+        const std::size_t size = std::size_t{1} << K_;
+        for (std::size_t event = 1; event < size; ++event) {
+            double best = INFINITY;
+            for (int y = 0; y < K_; ++y) {
+                const std::size_t before = event ^ (std::size_t{1} << y);
+                if (before > event) continue;
+                const double step = static_cast<double>(v[event]) - v[before];
+                const double through = cost_[before] + entropy_term(step);
+                if (through < best) {
+                    best = through;
+                    last_[event] = static_cast<std::uint8_t>(y);
+                }
+            }
+            cost_[event] = best;
+        }
+        double entropy = 0.0;
+        for (std::size_t event = size - 1; event != 0;) {
+            const int y = last_[event];
+            const std::size_t before = event ^ (std::size_t{1} << y);
+            corner[y] = std::max(static_cast<double>(v[event]) - v[before], 0.0);
+            entropy += entropy_term(corner[y]);
+            event = before;
+        }
+        return std::max(entropy, 0.0);
+    }
+
+private:
+    const int K_;
+    std::vector<double> cost_;
+    std::vector<std::uint8_t> last_;
+};
+
+}  // namespace
+
+template <class T>
+std::int64_t check_capacities(const T* values, std::size_t n, int K, double tolerance, double limit,
+                              std::uint8_t* two_monotone, int threads) {
+    FirstBad first;
+    parallel_for(
+        n, grain_of(K, std::max(K, 1)), threads,
+        [&] { return std::vector<double>(events_of(K) * 3 / 2); },
+        [&](std::vector<double>& row, std::size_t begin, std::size_t end) {
+            check_range(values, begin, end, K, tolerance, limit, row.data(), two_monotone, first);
+        });
+    return first.value();
+}
+
+template <class T>
+void belief_values(const T* masses, std::size_t n, int K, T* values, int threads) {
+    parallel_for(
+        n, grain_of(K, 2), threads, [&] { return std::vector<double>(events_of(K)); },
+        [&](std::vector<double>& row, std::size_t begin, std::size_t end) {
+            belief_range(masses, begin, end, K, row.data(), values);
+        });
+}
+
+template <class T>
+void event_dot(const T* values, std::size_t n, int K, const double* weights, double* sum,
+               int threads) {
+    parallel_for(n, grain_of(K, 1), threads, [&](std::size_t begin, std::size_t end) {
+        dot_range(values, begin, end, K, weights, sum);
+    });
+}
+
+template <class T>
+void widest_event(const T* values, std::size_t n, int K, double* width, int threads) {
+    parallel_for(n, grain_of(K, 1), threads, [&](std::size_t begin, std::size_t end) {
+        widest_range(values, begin, end, K, width);
+    });
+}
+
+template <class T>
+void least_even(const T* values, std::size_t n, int K, double* value, double* corner, int threads) {
+    parallel_for(
+        n, 1 + (std::size_t{1} << 13) / (events_of(K) * K), threads, [&] { return LeastEven(K); },
+        [&](LeastEven& path, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                value[i] = path.solve(values + (i << K), corner + i * K);
+            }
+        });
+}
+
+template std::int64_t check_capacities(const float*, std::size_t, int, double, double,
+                                       std::uint8_t*, int);
+template std::int64_t check_capacities(const double*, std::size_t, int, double, double,
+                                       std::uint8_t*, int);
+template void belief_values(const float*, std::size_t, int, float*, int);
+template void belief_values(const double*, std::size_t, int, double*, int);
+template void event_dot(const float*, std::size_t, int, const double*, double*, int);
+template void event_dot(const double*, std::size_t, int, const double*, double*, int);
+template void widest_event(const float*, std::size_t, int, double*, int);
+template void widest_event(const double*, std::size_t, int, double*, int);
+template void least_even(const float*, std::size_t, int, double*, double*, int);
+template void least_even(const double*, std::size_t, int, double*, double*, int);
+
+}  // namespace credalens
