@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "first_bad.hpp"
+#include "lanes.hpp"
 #include "parallel.hpp"
-#include "vectors.hpp"
 
 namespace credalens {
 namespace {
@@ -23,28 +23,6 @@ std::size_t events_of(int K) { return std::size_t{1} << std::max(K, kLaneClasses
 // Events that a thread takes at once: some tens of microseconds.
 std::size_t grain_of(int K, int work) {
     return 1 + (std::size_t{1} << 17) / (work * events_of(K));
-}
-
-#if defined(__clang__)
-#define CREDALENS_LANES(v, a, b, c, d, e, f, g, h) \
-    __builtin_shufflevector(v, v, a, b, c, d, e, f, g, h)
-#else
-#define CREDALENS_LANES(v, a, b, c, d, e, f, g, h) \
-    __builtin_shuffle(v, Int8{a, b, c, d, e, f, g, h})
-#endif
-
-// Each lane holds what the lane had whose event differs by class y.
-template <int y>
-CREDALENS_INLINE Double8 flipped(const Double8& v) {
-    if constexpr (y == 0) return CREDALENS_LANES(v, 1, 0, 3, 2, 5, 4, 7, 6);
-    if constexpr (y == 1) return CREDALENS_LANES(v, 2, 3, 0, 1, 6, 7, 4, 5);
-    return CREDALENS_LANES(v, 4, 5, 6, 7, 0, 1, 2, 3);
-}
-
-// v in the lanes whose event has all of the classes, 0 in the others.
-CREDALENS_INLINE Double8 lanes_with(const Double8& v, std::int64_t classes) {
-    const Int8 lane = {0, 1, 2, 3, 4, 5, 6, 7};
-    return (lane & classes) == classes ? v : Double8{};
 }
 
 template <class T>
@@ -76,6 +54,23 @@ struct Gains {
     }
 };
 
+// The least gains(A + j) - gains(A), lane by lane, over so many A without j, `apart` being j's bit.
+// Several runs at once: a minimum waits for the one before.
+template <int runs>
+CREDALENS_INLINE Double8 least_gain(const double* gains, std::size_t count, std::size_t apart) {
+    const std::size_t length = count / runs;
+    Double8 least[runs] = {};
+    for (std::size_t t = 0; t < length; t += kLanes) {
+#pragma GCC unroll 4
+        for (int run = 0; run < runs; ++run) {
+            const std::size_t a = t + run * length, at = 2 * a - (a & (apart - 1));
+            least[run] = min8(load8(gains + at + apart) - load8(gains + at), least[run]);
+        }
+    }
+    for (int run = 1; run < runs; ++run) least[0] = min8(least[run], least[0]);
+    return least[0];
+}
+
 CREDALENS_INLINE Least least_differences(const double* row, int K, double* gains) {
     Double8 once[kLaneClasses] = {}, twice[kLaneClasses] = {};
     const std::size_t count = std::size_t{1} << K;
@@ -102,11 +97,9 @@ CREDALENS_INLINE Least least_differences(const double* row, int K, double* gains
         }
         for (int j = kLaneClasses; j < i; ++j) {
             const std::size_t apart = std::size_t{1} << j;
-            for (std::size_t base = 0; base < count / 2; base += 2 * apart) {
-                for (std::size_t s = base; s < base + apart; s += kLanes) {
-                    high.second = min8(load8(gains + s + apart) - load8(gains + s), high.second);
-                }
-            }
+            const Double8 least = count >= 16 * kLanes ? least_gain<4>(gains, count / 4, apart)
+                                                       : least_gain<1>(gains, count / 4, apart);
+            high.second = min8(least, high.second);
         }
     }
     Double8 gain = high.gain, second = high.second;
@@ -117,7 +110,7 @@ CREDALENS_INLINE Least least_differences(const double* row, int K, double* gains
     second = min8(lanes_with(twice[0], 3), second);
     second = min8(lanes_with(twice[1], 5), second);
     second = min8(lanes_with(twice[2], 6), second);
-    return {smallest8(gain), smallest8(second)};
+    return {bottom8(gain), bottom8(second)};
 }
 
 CREDALENS_INLINE bool all_finite(const double* row, std::size_t count) {
@@ -232,10 +225,6 @@ CREDALENS_CLONES void dot_range(const double* values, std::size_t begin, std::si
     dot_all(values, begin, end, K, weights, sum);
 }
 
-CREDALENS_INLINE Double8 reversed(const Double8& v) {
-    return CREDALENS_LANES(v, 7, 6, 5, 4, 3, 2, 1, 0);
-}
-
 template <class T>
 CREDALENS_INLINE void widest_all(const T* values, std::size_t begin, std::size_t end, int K,
                                  double* width) {
@@ -253,7 +242,7 @@ CREDALENS_INLINE void widest_all(const T* values, std::size_t begin, std::size_t
         for (; s < size / 2; s += kLanes) {
             low = min8(load8(own + s) + reversed(load8(own + size - kLanes - s)), low);
         }
-        const double vectors = smallest8(low);
+        const double vectors = bottom8(low);
         width[i] = 1.0 - (vectors < least ? vectors : least);
     }
 }

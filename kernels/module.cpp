@@ -317,6 +317,15 @@ void bind_sets(nb::module_& m) {
 void bind_intervals(nb::module_& m) {
     using Bounds = Members<double>;
     m.def(
+        "box_widths",
+        [](Bounds bounds, Out2 widths, Out1 lows, Out1 highs, int threads) {
+            nb::gil_scoped_release release;
+            box_widths(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
+                       widths.data(), lows.data(), highs.data(), threads);
+        },
+        "bounds"_a.noconvert(), "widths"_a, "lows"_a, "highs"_a, "threads"_a);
+
+    m.def(
         "box_minimax",
         [](Bounds bounds, Out1 value, int threads) {
             nb::gil_scoped_release release;

@@ -1,8 +1,8 @@
 #include "reach.hpp"
 
 #include "first_bad.hpp"
+#include "lanes.hpp"
 #include "parallel.hpp"
-#include "vectors.hpp"
 
 namespace credalens {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 // `clipped` has the entry where a comparison that fails leaves it.
 //
 // With eight classes or more the lanes are classes, and the last vector overlaps the one before;
-// with fewer the lanes are eight instances.
+// with fewer the lanes are eight instances. Sums leave out the lanes that were seen before.
 
 CREDALENS_INLINE Double8 all8(double x) { return Double8{} + x; }
 
@@ -46,12 +46,6 @@ CREDALENS_INLINE int following(int y, int K) {
     return y + kLanes == K ? K : (y + 2 * kLanes <= K ? y + kLanes : K - kLanes);
 }
 
-// x without the lanes that the vector before, at y - kLanes, had already.
-CREDALENS_INLINE Double8 new_lanes(const Double8& x, int before) {
-    const Int8 lane = {0, 1, 2, 3, 4, 5, 6, 7};
-    return lane >= before ? x : Double8{};
-}
-
 // One instance. False if it is bad.
 template <class T>
 CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slack,
@@ -61,11 +55,11 @@ CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slac
         const Double8 l = load8(low + y), u = load8(high + y);
         const Ends own = inside(l, u);
         worst = max8(violation(l, u), worst);
-        lows += new_lanes(own.low, seen - y);
-        highs += new_lanes(own.high, seen - y);
+        lows += lanes_from(own.low, seen - y);
+        highs += lanes_from(own.high, seen - y);
     }
     double L = sum8(lows), U = sum8(highs), shrink = 1.0, grow = 1.0;
-    const bool good = largest8(worst) <= slack && L <= 1.0 + tolerance && U >= 1.0 - tolerance;
+    const bool good = top8(worst) <= slack && L <= 1.0 + tolerance && U >= 1.0 - tolerance;
     const bool off = !(L <= 1.0 && U >= 1.0);
     if (off) {  // by rounding: the bounds meet there
         shrink = L > 1.0 ? L : 1.0;
@@ -73,8 +67,8 @@ CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slac
         lows = highs = Double8{};
         for (int y = 0, seen = 0; y < K; seen = y + kLanes, y = following(y, K)) {
             const Ends own = inside(load8(low + y), load8(high + y));
-            lows += new_lanes(own.low / shrink, seen - y);
-            highs += new_lanes(own.high / grow, seen - y);
+            lows += lanes_from(own.low / shrink, seen - y);
+            highs += lanes_from(own.high / grow, seen - y);
         }
         L = sum8(lows);
         U = sum8(highs);
@@ -185,7 +179,7 @@ CREDALENS_INLINE void largest_all(const T* rows, std::size_t begin, std::size_t 
             for (int y = following(0, K); y < K; y = following(y, K)) {
                 most = max8(load8(row + y), most);
             }
-            largest[i] = largest8(most);
+            largest[i] = top8(most);
         }
         return;
     }

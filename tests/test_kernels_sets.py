@@ -268,3 +268,57 @@ def test_values_do_not_depend_on_batch_and_threads(dtype):
 def test_no_instances():
     assert reach(*np.empty((2, 0, 4)))[0] == -1
     assert check(np.empty((0, 8)))[0] == -1
+
+
+@pytest.mark.parametrize("K", [1, 2, 7, 8, 9])
+def test_widths(K):
+    bounds = reach(*boxes(13, K))[1]
+    widths, lows, highs = np.full((13, K), np.nan), np.full(13, np.nan), np.full(13, np.nan)
+    _kernels.box_widths(bounds, widths, lows, highs, 2)
+    assert_array_equal(widths, bounds[:, 1] - bounds[:, 0])
+    assert_allclose(np.stack([lows, highs], axis=1), bounds.sum(axis=2), rtol=1e-14)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 12, 21])
+@dtypes
+def test_largest_of_each_row(K, dtype):
+    rows = np.random.default_rng(K).normal(size=(13, K)).astype(dtype)
+    largest = np.full(13, np.nan)
+    _kernels.row_largest(rows, largest, 2)
+    assert_array_equal(largest, rows.max(axis=1))
+
+
+# ---------------------------------------------------------------- sums over events
+
+
+def weighted(n, K, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=(n, K)) * (rng.random((n, K)) < 0.9) / K, rng.random(n) / 2
+
+
+def event_weights(w):
+    """The weight of every event of one instance."""
+    return [math.fsum(x for y, x in enumerate(w) if a >> y & 1) for a in range(1 << len(w))]
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 4, 9, 10, 11])  # 11 meets in the middle
+def test_balanced_subsets(K):
+    weights, cap = weighted(5, K)
+    lower, upper = np.full((2, 5), np.nan)
+    _kernels.balanced_subsets(weights, cap, lower, upper, 2)
+    literal = [max(min(x, math.fsum(w) - x, c) for x in event_weights(w))
+               for w, c in zip(weights, cap, strict=True)]  # fmt: skip
+    assert_allclose(lower, literal, rtol=0, atol=1e-14)
+    assert_array_equal(upper, lower)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 4, 11, 12, 13])  # 13 meets in the middle
+def test_excess_sums(K):
+    weights, threshold = weighted(3, K)
+    by_size = np.r_[0.0, np.random.default_rng(K).random(K - 1), 0.0]
+    value = np.full(3, np.nan)
+    _kernels.excess_sums(weights, threshold, by_size, value, 2)
+    literal = [math.fsum(by_size[bin(a).count("1")] * max(x - t, 0.0)
+                         for a, x in enumerate(event_weights(w)))
+               for w, t in zip(weights, threshold, strict=True)]  # fmt: skip
+    assert_allclose(value, literal, rtol=1e-12, atol=1e-15)

@@ -151,10 +151,9 @@ class ProbabilityIntervals(ExcessSet):
         """``max_A min(W_A, W - W_A, U - 1, 1 - L)``, with W the widths, L and U the sums."""
 
         def kernel(bounds: Array) -> tuple[Array, Array]:
-            sums = bounds.sum(axis=2)
-            cap = np.maximum(np.minimum(sums[:, 1] - 1, 1 - sums[:, 0]), 0.0)
+            widths, lows, highs = _widths(bounds)
+            cap = np.maximum(np.minimum(highs - 1, 1 - lows), 0.0)
             lower, upper = np.empty((2, len(bounds)))
-            widths = np.maximum(bounds[:, 1] - bounds[:, 0], 0.0)
             _kernels.balanced_subsets(widths, cap, lower, upper, num_threads())
             return lower, upper
 
@@ -188,9 +187,8 @@ class ProbabilityIntervals(ExcessSet):
 
     def _excess(self, *parts: Array) -> tuple[Array, Array, Array]:
         # lower(B) = l(B) + max(0, W_B - (U - 1)) with W the widths; l(B) sums to L log2 K.
-        low, high = parts[0][:, 0], parts[0][:, 1]
-        first = (1 - low.sum(axis=1)) * math.log2(self.n_classes)
-        return first, np.maximum(high - low, 0.0), np.maximum(high.sum(axis=1) - 1, 0.0)
+        widths, lows, highs = _widths(parts[0])
+        return (1 - lows) * math.log2(self.n_classes), widths, np.maximum(highs - 1, 0.0)
 
     def lower_probabilities(self) -> Any:
         """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
@@ -244,6 +242,14 @@ class ProbabilityIntervals(ExcessSet):
         bounds = np.asarray(self._parts[0], np.float64).reshape(-1, 2, self.n_classes)
         corners = [box_corners(low, high, i) for i, (low, high) in enumerate(bounds)]
         return self.origin.wrap(padded(corners, self.batch_shape, self.n_classes, self.dtype))
+
+
+def _widths(bounds: Array) -> tuple[Array, Array, Array]:
+    """Return the widths ``(n, K)`` of float64 bounds ``(n, 2, K)``, and the sums of their ends."""
+    n, K = len(bounds), bounds.shape[2]
+    widths, (lows, highs) = np.empty((n, K)), np.empty((2, n))
+    _kernels.box_widths(bounds, widths, lows, highs, num_threads())
+    return widths, lows, highs
 
 
 def padded(
