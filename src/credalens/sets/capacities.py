@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self
@@ -82,7 +83,7 @@ class LowerProbability(SupportSet):
     @property
     def n_classes(self) -> int:
         """Number of classes K."""
-        return int(self._parts[0].shape[-1]).bit_length() - 1
+        return int(self._first().shape[-1]).bit_length() - 1
 
     @property
     def values(self) -> Any:
@@ -285,6 +286,7 @@ class BeliefFunction(LowerProbability):
     """
 
     _cores: ClassVar[tuple[int, ...]] = (1, 1)
+    _masses: Array
 
     @wherever(1)
     def __init__(self, masses: Any, *, validate: bool = True) -> None:
@@ -292,7 +294,21 @@ class BeliefFunction(LowerProbability):
         array = _by_event(masses, "masses", finite=not validate)
         if validate:
             _check_masses(array)
-        self._set((_belief(array), array), origin)
+        self._set((array,), origin)
+
+    @functools.cached_property
+    def _parts(self) -> tuple[Array, ...]:  # type: ignore[override]
+        """The lower probabilities, added up when they are first asked for, and the masses."""
+        return _belief(self._masses), self._masses
+
+    def _set(self, parts: tuple[Array, ...], origin: Origin) -> None:
+        super()._set(parts, origin)
+        object.__setattr__(self, "_masses", self._parts[-1])
+        if len(parts) == 1:
+            del self.__dict__["_parts"]
+
+    def _first(self) -> Array:
+        return self._masses
 
     @classmethod
     def _tensor_parts(cls, arrays: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
@@ -367,20 +383,20 @@ class BeliefFunction(LowerProbability):
     @property
     def masses(self) -> Any:
         """The mass of every set of classes, ``(..., 2**K)``."""
-        return self.origin.wrap(np.asarray(self._parts[1], self.dtype))
+        return self.origin.wrap(np.asarray(self._masses, self.dtype))
 
     def _monotone(self) -> Array:
         return np.ones(self.batch_shape, bool)
 
     def hartley_exact(self, w: Array) -> Array:
         """Return the generalized Hartley measure in bits: ``sum over A of m(A) log2 |A|``."""
-        return _summed(self._parts[1], np.log2(np.maximum(event_sizes(self.n_classes), 1)))
+        return _summed(self._masses, np.log2(np.maximum(event_sizes(self.n_classes), 1)))
 
     def translate(self, t: Any) -> Self:
         """Return the set moved by `t`: the masses of single classes change by it."""
         shift = self._moved(t)
         masses = np.broadcast_to(
-            self._parts[1], np.broadcast_shapes(self._parts[1].shape, (*shift.shape[:-1], 1))
+            self._masses, np.broadcast_shapes(self._masses.shape, (*shift.shape[:-1], 1))
         ).astype(np.float64)
         single = 1 << np.arange(self.n_classes)
         masses[..., single] = np.maximum(masses[..., single] + shift, 0.0)
@@ -423,6 +439,7 @@ def _belief(masses: Array) -> Array:
         _kernels.belief_values(block, some, num_threads())
         if some is not part:
             part[:] = some
+    values.flags.writeable = False
     return values.reshape(masses.shape)
 
 
