@@ -7,6 +7,7 @@
 #include "first_bad.hpp"
 #include "lanes.hpp"
 #include "parallel.hpp"
+#include "subsets.hpp"
 
 namespace credalens {
 namespace {
@@ -14,130 +15,123 @@ namespace {
 // Compiled without finite-math flags: a NaN must show.
 //
 // Events are read eight at a time: classes 0 to 2 are bits of the lane, the others of the vector's
-// number. With fewer than three classes the row is repeated, as if more classes changed nothing.
+// number. With few classes the row is repeated, as if more classes changed nothing.
 
 constexpr int kLaneClasses = 3;
 
-std::size_t events_of(int K) { return std::size_t{1} << std::max(K, kLaneClasses); }
+std::size_t events_of(int K) { return std::size_t{1} << std::max(K, kLaneClasses + 1); }
 
-// Events that a thread takes at once: some tens of microseconds.
+// Instances that a thread takes at once: some tens of microseconds.
 std::size_t grain_of(int K, int work) {
     return 1 + (std::size_t{1} << 17) / (work * events_of(K));
 }
 
+// Returns 0, or NaN if a value is not finite.
 template <class T>
-CREDALENS_INLINE void load_row(const T* values, int K, double* row) {
-    if (K >= kLaneClasses) {
-        const std::size_t count = std::size_t{1} << K;
-        for (std::size_t s = 0; s < count; s += kLanes) store8(row + s, load8(values + s));
-    } else {
+CREDALENS_INLINE double load_row(const T* values, int K, std::size_t count, double* row) {
+    Double8 zeros = {};
+    if (K < kLaneClasses) {
         for (int s = 0; s < kLanes; ++s) row[s] = values[s & ((1 << K) - 1)];
+        zeros = load8(row) * 0.0;
     }
+    const std::size_t given = K < kLaneClasses ? kLanes : std::size_t{1} << K;
+    for (std::size_t s = 0; s < given && K >= kLaneClasses; s += kLanes) {
+        const Double8 x = load8(values + s);
+        zeros += x * 0.0;
+        store8(row + s, x);
+    }
+    for (std::size_t s = given; s < count; s += kLanes) store8(row + s, load8(row + s - given));
+    return sum8(zeros);
 }
 
 // ---------------------------------------------------------------------------- checks
 
+// The least of what single classes add to events, and of how that grows with another class; 0 where
+// nothing is negative. `by[y]` counts only in the lanes that have class y.
 struct Least {
-    double gain, second;  // 0 where none is negative
-};
-
-// What one class adds: f(A + i) - f(A) for every A without i, i a class of the vector's number, into
-// `gains`. Of these, and of the differences between these by the classes of the lanes, the least.
-struct Gains {
     Double8 gain = {}, second = {}, by[kLaneClasses] = {};
-
-    CREDALENS_INLINE void note(const Double8& g) {
-        gain = min8(g, gain);
-        by[0] = min8(g - flipped<0>(g), by[0]);
-        by[1] = min8(g - flipped<1>(g), by[1]);
-        by[2] = min8(g - flipped<2>(g), by[2]);
-    }
 };
 
-// The least gains(A + j) - gains(A), lane by lane, over so many A without j, `apart` being j's bit.
-// Several runs at once: a minimum waits for the one before.
+// f(A + j) - f(A) for so many A without j, a class of the vector's number whose bit is `apart`: the
+// least, lane by lane, and all of them in `out` if that is not null. Several runs at once, as a
+// minimum waits for the one before.
 template <int runs>
-CREDALENS_INLINE Double8 least_gain(const double* gains, std::size_t count, std::size_t apart) {
+CREDALENS_INLINE Double8 run_gains(const double* f, std::size_t count, std::size_t apart,
+                                   double* out) {
     const std::size_t length = count / runs;
     Double8 least[runs] = {};
     for (std::size_t t = 0; t < length; t += kLanes) {
 #pragma GCC unroll 4
         for (int run = 0; run < runs; ++run) {
             const std::size_t a = t + run * length, at = 2 * a - (a & (apart - 1));
-            least[run] = min8(load8(gains + at + apart) - load8(gains + at), least[run]);
+            const Double8 gain = load8(f + at + apart) - load8(f + at);
+            if (out != nullptr) store8(out + a, gain);
+            least[run] = min8(gain, least[run]);
         }
     }
     for (int run = 1; run < runs; ++run) least[0] = min8(least[run], least[0]);
     return least[0];
 }
 
-CREDALENS_INLINE Least least_differences(const double* row, int K, double* gains) {
-    Double8 once[kLaneClasses] = {}, twice[kLaneClasses] = {};
-    const std::size_t count = std::size_t{1} << K;
-    for (std::size_t s = 0; s < count; s += kLanes) {
-        const Double8 x = load8(row + s);
-        const Double8 a = x - flipped<0>(x), b = x - flipped<1>(x), c = x - flipped<2>(x);
-        once[0] = min8(a, once[0]);
-        once[1] = min8(b, once[1]);
-        once[2] = min8(c, once[2]);
-        twice[0] = min8(a - flipped<1>(a), twice[0]);
-        twice[1] = min8(a - flipped<2>(a), twice[1]);
-        twice[2] = min8(b - flipped<2>(b), twice[2]);
-    }
-    Gains high;
-    for (int i = kLaneClasses; i < K; ++i) {
-        const std::size_t step = std::size_t{1} << i;
-        double* to = gains;
-        for (std::size_t base = 0; base < count; base += 2 * step) {
-            for (std::size_t s = base; s < base + step; s += kLanes, to += kLanes) {
-                const Double8 g = load8(row + s + step) - load8(row + s);
-                high.note(g);
-                store8(to, g);
-            }
-        }
-        for (int j = kLaneClasses; j < i; ++j) {
-            const std::size_t apart = std::size_t{1} << j;
-            const Double8 least = count >= 16 * kLanes ? least_gain<4>(gains, count / 4, apart)
-                                                       : least_gain<1>(gains, count / 4, apart);
-            high.second = min8(least, high.second);
-        }
-    }
-    Double8 gain = high.gain, second = high.second;
-    for (int y = 0; y < kLaneClasses; ++y) {
-        gain = min8(lanes_with(once[y], 1 << y), gain);
-        second = min8(lanes_with(high.by[y], 1 << y), second);
-    }
-    second = min8(lanes_with(twice[0], 3), second);
-    second = min8(lanes_with(twice[1], 5), second);
-    second = min8(lanes_with(twice[2], 6), second);
-    return {bottom8(gain), bottom8(second)};
+CREDALENS_INLINE Double8 gains_by(const double* f, std::size_t count, int j, double* out) {
+    const std::size_t apart = std::size_t{1} << j;
+    return count >= 4 * kLanes ? run_gains<4>(f, count, apart, out)
+                               : run_gains<1>(f, count, apart, out);
 }
 
-CREDALENS_INLINE bool all_finite(const double* row, std::size_t count) {
-    Double8 zeros = {};
-    for (std::size_t s = 0; s < count; s += kLanes) zeros += load8(row + s) * 0.0;
-    return sum8(zeros) == 0.0;
+// The same for a class of the lanes. Class 3 takes its place: the classes after it are at bit y and
+// above of the lane, and their differences are taken here.
+template <int y>
+CREDALENS_INLINE void lane_gains(const double* row, std::size_t count, double* gains,
+                                 Least& least) {
+    Least own = least;
+    for (std::size_t s = 0; s < count; s += 2 * kLanes, gains += kLanes) {
+        const Double8 g = gains_of<y>(load8(row + s), load8(row + s + kLanes));
+        own.gain = min8(g, own.gain);
+        if constexpr (y <= 0) own.by[0] = min8(g - flipped<0>(g), own.by[0]);
+        if constexpr (y <= 1) own.by[1] = min8(g - flipped<1>(g), own.by[1]);
+        own.by[2] = min8(g - flipped<2>(g), own.by[2]);
+        store8(gains, g);
+    }
+    least = own;
+}
+
+CREDALENS_INLINE Least least_differences(const double* row, int K, double* gains) {
+    const std::size_t count = std::size_t{1} << K;
+    Least least;
+    for (int i = 0; i < K; ++i) {
+        if (i == 0) lane_gains<0>(row, count, gains, least);
+        if (i == 1) lane_gains<1>(row, count, gains, least);
+        if (i == 2) lane_gains<2>(row, count, gains, least);
+        if (i >= kLaneClasses) least.gain = min8(gains_by(row, count / 2, i, gains), least.gain);
+        // Without class i the classes after it are one bit lower.
+        for (int j = std::max(i, kLaneClasses); j < K - 1; ++j) {
+            least.second = min8(gains_by(gains, count / 4, j, nullptr), least.second);
+        }
+    }
+    for (int y = 0; y < kLaneClasses; ++y) {
+        least.second = min8(lanes_with(least.by[y], 1 << y), least.second);
+    }
+    return least;
 }
 
 template <class T>
 CREDALENS_INLINE void check_all(const T* values, std::size_t begin, std::size_t end, int K,
                                 double tolerance, double limit, double* row,
                                 std::uint8_t* two_monotone, FirstBad& first) {
-    const std::size_t size = std::size_t{1} << K;
-    const int wide = std::max(K, kLaneClasses);
-    const std::size_t count = std::size_t{1} << wide;
+    const int wide = std::max(K, kLaneClasses + 1);
+    const std::size_t size = std::size_t{1} << K, count = std::size_t{1} << wide;
     for (std::size_t i = begin; i < end; ++i) {
-        const T* own = values + i * size;
-        load_row(own, K, row);
-        const bool normal = std::fabs(row[0]) <= tolerance &&
-                            std::fabs(row[size - 1] - 1.0) <= tolerance && all_finite(row, count);
+        const bool normal = load_row(values + i * size, K, count, row) == 0.0 &&
+                            std::fabs(row[0]) <= tolerance &&
+                            std::fabs(row[size - 1] - 1.0) <= tolerance;
         for (std::size_t s = 0; s < count; s += size) {
             row[s] = 0.0;
             row[s + size - 1] = 1.0;
         }
         const Least least = least_differences(row, wide, row + count);
-        two_monotone[i] = least.second >= -limit;
-        if (!normal || !(least.gain >= -tolerance)) first.see(i);
+        two_monotone[i] = bottom8(least.second) >= -limit;
+        if (!normal || !(bottom8(least.gain) >= -tolerance)) first.see(i);
     }
 }
 
@@ -160,7 +154,7 @@ CREDALENS_INLINE void belief_all(const T* masses, std::size_t begin, std::size_t
                                  double* row, T* values) {
     const std::size_t size = std::size_t{1} << K, count = std::max<std::size_t>(size, kLanes);
     for (std::size_t i = begin; i < end; ++i) {
-        load_row(masses + i * size, K, row);
+        load_row(masses + i * size, K, count, row);
         for (std::size_t s = 0; s < count; s += kLanes) {
             Double8 x = load8(row + s);
             x += lanes_with(flipped<0>(x), 1);
@@ -308,8 +302,8 @@ std::int64_t check_capacities(const T* values, std::size_t n, int K, double tole
     FirstBad first;
     parallel_for(
         n, grain_of(K, std::max(K, 1)), threads,
-        [&] { return std::vector<double>(events_of(K) * 3 / 2); },
-        [&](std::vector<double>& row, std::size_t begin, std::size_t end) {
+        [&] { return AlignedBuffer(events_of(K) * 3 / 2); },
+        [&](AlignedBuffer& row, std::size_t begin, std::size_t end) {
             check_range(values, begin, end, K, tolerance, limit, row.data(), two_monotone, first);
         });
     return first.value();
@@ -318,8 +312,8 @@ std::int64_t check_capacities(const T* values, std::size_t n, int K, double tole
 template <class T>
 void belief_values(const T* masses, std::size_t n, int K, T* values, int threads) {
     parallel_for(
-        n, grain_of(K, 2), threads, [&] { return std::vector<double>(events_of(K)); },
-        [&](std::vector<double>& row, std::size_t begin, std::size_t end) {
+        n, grain_of(K, 2), threads, [&] { return AlignedBuffer(events_of(K)); },
+        [&](AlignedBuffer& row, std::size_t begin, std::size_t end) {
             belief_range(masses, begin, end, K, row.data(), values);
         });
 }
