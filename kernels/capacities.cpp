@@ -115,6 +115,19 @@ CREDALENS_INLINE Least least_differences(const double* row, int K, double* gains
     return least;
 }
 
+// Whole vectors where there are some: a vector waits long for a single number written into it.
+CREDALENS_INLINE void set_ends(double* row, std::size_t size) {
+    if (size < kLanes) {
+        row[0] = 0.0;
+        row[size - 1] = 1.0;
+        return;
+    }
+    store8(row, lanes_from(load8(row), 1));
+    const Int8 lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    const Double8 last = load8(row + size - kLanes), one = Double8{} + 1.0;
+    store8(row + size - kLanes, lane == kLanes - 1 ? one : last);
+}
+
 template <class T>
 CREDALENS_INLINE void check_all(const T* values, std::size_t begin, std::size_t end, int K,
                                 double tolerance, double limit, double* row,
@@ -125,10 +138,7 @@ CREDALENS_INLINE void check_all(const T* values, std::size_t begin, std::size_t 
         const bool normal = load_row(values + i * size, K, count, row) == 0.0 &&
                             std::fabs(row[0]) <= tolerance &&
                             std::fabs(row[size - 1] - 1.0) <= tolerance;
-        for (std::size_t s = 0; s < count; s += size) {
-            row[s] = 0.0;
-            row[s + size - 1] = 1.0;
-        }
+        for (std::size_t s = 0; s < count; s += size) set_ends(row + s, size);
         const Least least = least_differences(row, wide, row + count);
         two_monotone[i] = bottom8(least.second) >= -limit;
         if (!normal || !(bottom8(least.gain) >= -tolerance)) first.see(i);

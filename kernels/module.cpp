@@ -248,14 +248,14 @@ void bind_sets(nb::module_& m) {
     m.def(
         "reachable_bounds",
         [](Rows<T> low, Rows<T> high, double slack, double tolerance, OutBounds bounds,
-           int threads) {
+           OutValues tops, int threads) {
             nb::gil_scoped_release release;
             return reachable_bounds(low.data(), high.data(), low.shape(0),
                                     static_cast<int>(low.shape(1)), slack, tolerance,
-                                    bounds.data(), threads);
+                                    bounds.data(), tops.data(), threads);
         },
         "low"_a.noconvert(), "high"_a.noconvert(), "slack"_a, "tolerance"_a,
-        "bounds"_a.noconvert(), "threads"_a);
+        "bounds"_a.noconvert(), "tops"_a.noconvert(), "threads"_a);
 
     m.def(
         "row_largest",

@@ -49,7 +49,7 @@ CREDALENS_INLINE int following(int y, int K) {
 // One instance. False if it is bad.
 template <class T>
 CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slack,
-                                 double tolerance, T* bounds) {
+                                 double tolerance, T* bounds, T* tops) {
     Double8 lows = {}, highs = {}, worst = {};
     for (int y = 0, seen = 0; y < K; seen = y + kLanes, y = following(y, K)) {
         const Double8 l = load8(low + y), u = load8(high + y);
@@ -73,13 +73,17 @@ CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slac
         L = sum8(lows);
         U = sum8(highs);
     }
+    Ends most = {};
     for (int y = 0; y < K; y = following(y, K)) {
         Ends own = inside(load8(low + y), load8(high + y));
         if (off) own = {own.low / shrink, own.high / grow};
         const Ends ends = reached(own, all8(L), all8(U));
         put8(bounds + y, ends.low);
         put8(bounds + K + y, ends.high);
+        most = {max8(ends.low, most.low), max8(ends.high, most.high)};
     }
+    tops[0] = static_cast<T>(top8(most.low));
+    tops[1] = static_cast<T>(top8(most.high));
     return good;
 }
 
@@ -94,8 +98,8 @@ CREDALENS_INLINE Double8 gathered(const T* entries, int K, int count) {
 // Up to eight instances of fewer than eight classes. Bit i of the result says that i is bad.
 template <class T>
 CREDALENS_INLINE int reach_few(const T* low, const T* high, int K, int count, double slack,
-                               double tolerance, T* bounds) {
-    Ends own[kLanes];
+                               double tolerance, T* bounds, T* tops) {
+    Ends own[kLanes], most = {};
     Double8 L = {}, U = {}, worst = {};
     for (int y = 0; y < K; ++y) {
         const Double8 l = gathered(low + y, K, count), u = gathered(high + y, K, count);
@@ -126,18 +130,24 @@ CREDALENS_INLINE int reach_few(const T* low, const T* high, int K, int count, do
             bounds[2 * i * K + y] = static_cast<T>(ends.low[i]);
             bounds[(2 * i + 1) * K + y] = static_cast<T>(ends.high[i]);
         }
+        most = {max8(ends.low, most.low), max8(ends.high, most.high)};
+    }
+    for (int i = 0; i < count; ++i) {
+        tops[2 * i] = static_cast<T>(most.low[i]);
+        tops[2 * i + 1] = static_cast<T>(most.high[i]);
     }
     return bad;
 }
 
 template <class T>
 CREDALENS_INLINE void reach_all(const T* low, const T* high, std::size_t begin, std::size_t end,
-                                int K, double slack, double tolerance, T* bounds, FirstBad& first) {
+                                int K, double slack, double tolerance, T* bounds, T* tops,
+                                FirstBad& first) {
     const std::size_t classes = K;
     if (K >= kLanes) {
         for (std::size_t i = begin; i < end; ++i) {
             if (!reach_many(low + i * classes, high + i * classes, K, slack, tolerance,
-                            bounds + 2 * i * classes)) {
+                            bounds + 2 * i * classes, tops + 2 * i)) {
                 first.see(i);
             }
         }
@@ -148,8 +158,9 @@ CREDALENS_INLINE void reach_all(const T* low, const T* high, std::size_t begin, 
         T* to = bounds + 2 * i * classes;
         // A count that the compiler knows, for all but the last instances.
         int bad = end - i >= kLanes
-                      ? reach_few(l, u, K, kLanes, slack, tolerance, to)
-                      : reach_few(l, u, K, static_cast<int>(end - i), slack, tolerance, to);
+                      ? reach_few(l, u, K, kLanes, slack, tolerance, to, tops + 2 * i)
+                      : reach_few(l, u, K, static_cast<int>(end - i), slack, tolerance, to,
+                                  tops + 2 * i);
         for (std::size_t at = i; bad != 0; bad >>= 1, ++at) {
             if (bad & 1) first.see(at);
         }
@@ -158,14 +169,14 @@ CREDALENS_INLINE void reach_all(const T* low, const T* high, std::size_t begin, 
 
 CREDALENS_CLONES void reach_range(const float* low, const float* high, std::size_t begin,
                                   std::size_t end, int K, double slack, double tolerance,
-                                  float* bounds, FirstBad& first) {
-    reach_all(low, high, begin, end, K, slack, tolerance, bounds, first);
+                                  float* bounds, float* tops, FirstBad& first) {
+    reach_all(low, high, begin, end, K, slack, tolerance, bounds, tops, first);
 }
 
 CREDALENS_CLONES void reach_range(const double* low, const double* high, std::size_t begin,
                                   std::size_t end, int K, double slack, double tolerance,
-                                  double* bounds, FirstBad& first) {
-    reach_all(low, high, begin, end, K, slack, tolerance, bounds, first);
+                                  double* bounds, double* tops, FirstBad& first) {
+    reach_all(low, high, begin, end, K, slack, tolerance, bounds, tops, first);
 }
 
 template <class T>
@@ -207,11 +218,12 @@ CREDALENS_CLONES void largest_range(const double* rows, std::size_t begin, std::
 
 template <class T>
 std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
-                              double tolerance, T* bounds, int threads) {
+                              double tolerance, T* bounds, T* tops, int threads) {
     FirstBad first;
     parallel_for(n, 1 + (std::size_t{1} << 15) / K, threads,
                  [&](std::size_t begin, std::size_t end) {
-                     reach_range(low, high, begin, end, K, slack, tolerance, bounds, first);
+                     reach_range(low, high, begin, end, K, slack, tolerance, bounds, tops,
+                                 first);
                  });
     return first.value();
 }
@@ -225,9 +237,9 @@ void row_largest(const T* rows, std::size_t n, int K, double* largest, int threa
 }
 
 template std::int64_t reachable_bounds(const float*, const float*, std::size_t, int, double, double,
-                                       float*, int);
+                                       float*, float*, int);
 template std::int64_t reachable_bounds(const double*, const double*, std::size_t, int, double,
-                                       double, double*, int);
+                                       double, double*, double*, int);
 template void row_largest(const float*, std::size_t, int, double*, int);
 template void row_largest(const double*, std::size_t, int, double*, int);
 

@@ -188,7 +188,10 @@ def boxes(n, K, dtype=np.float64, seed=0):
 
 def reach(low, high, threads=2):
     bounds = np.full((len(low), 2, low.shape[1]), np.nan, low.dtype)
-    return _kernels.reachable_bounds(low, high, SLACK, TOLERANCE, bounds, threads), bounds
+    tops = np.full((len(low), 2), np.nan, low.dtype)
+    bad = _kernels.reachable_bounds(low, high, SLACK, TOLERANCE, bounds, tops, threads)
+    assert bad >= 0 or (tops == bounds.max(axis=2)).all()
+    return bad, bounds
 
 
 @pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 16, 21])

@@ -81,7 +81,13 @@ def hartley_sample(
 ) -> None: ...
 def lower_probabilities(members: _Float, values: _Out, threads: int) -> None: ...
 def reachable_bounds(
-    low: _Float, high: _Float, slack: float, tolerance: float, bounds: _Float, threads: int
+    low: _Float,
+    high: _Float,
+    slack: float,
+    tolerance: float,
+    bounds: _Float,
+    tops: _Float,
+    threads: int,
 ) -> int: ...
 def row_largest(rows: _Float, largest: _Out, threads: int) -> None: ...
 def check_capacities(

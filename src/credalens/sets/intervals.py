@@ -75,7 +75,8 @@ class ProbabilityIntervals(ExcessSet):
             low, high = np.broadcast_arrays(low, high)
         dtype = np.result_type(low.dtype, high.dtype).newbyteorder("=")
         if validate:
-            bounds = _reachable(low, high, dtype, strict)
+            bounds, tops = _reachable(low, high, dtype, strict)
+            object.__setattr__(self, "_tops", tops)
         else:
             bounds = np.stack([low, high], axis=-2).astype(dtype, copy=False)
         self._set((bounds,), origin)
@@ -125,7 +126,9 @@ class ProbabilityIntervals(ExcessSet):
         return self._parts[0][..., 1, :].astype(self.dtype)
 
     def _class_tops(self) -> tuple[Array, Array]:
-        tops = largest(self._parts[0])
+        tops = self.__dict__.get("_tops")  # known from the check, if there was one
+        if tops is None:
+            tops = largest(self._parts[0])
         return tops[..., 0], tops[..., 1]
 
     def _best(self, f: Array, *parts: Array) -> Array:
@@ -332,20 +335,20 @@ def _count_corners(width: Array, room: float) -> int:
     return subsets(width, room - rounding, room + rounding) + sum(inside)
 
 
-def _reachable(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> Array:
-    """Return bounds ``(..., 2, K)`` made reachable, or refuse them."""
+def _reachable(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> tuple[Array, Array]:
+    """Return bounds ``(..., 2, K)`` made reachable, and the largest of each; or refuse them."""
     slack, tolerance = 8 * float(np.finfo(dtype).eps), _validation.tolerance_of(dtype)
     K, kind = low.shape[-1], np.float32 if dtype == np.float32 else np.float64
     lows, highs = (np.ascontiguousarray(end, kind).reshape(-1, K) for end in (low, high))
-    bounds = np.empty((len(lows), 2, K), kind)
-    if _kernels.reachable_bounds(lows, highs, slack, tolerance, bounds, num_threads()) >= 0:
+    ends, tops = np.empty((len(lows), 2, K), kind), np.empty((len(lows), 2), kind)
+    if _kernels.reachable_bounds(lows, highs, slack, tolerance, ends, tops, num_threads()) >= 0:
         _refuse_bounds(low, high, slack, tolerance)
-    bounds = bounds.reshape(*low.shape[:-1], 2, K).astype(dtype, copy=False)
+    bounds = ends.reshape(*low.shape[:-1], 2, K).astype(dtype, copy=False)
     if strict:
         fix = "no distribution goes there; strict=False tightens it"
         _refuse_first(bounds[..., 0, :] > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
         _refuse_first(bounds[..., 1, :] < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
-    return bounds
+    return bounds, tops.reshape(*low.shape[:-1], 2)
 
 
 def _refuse_bounds(low: Array, high: Array, slack: float, tolerance: float) -> None:
