@@ -23,12 +23,15 @@ from credalens._arrays import (
 from credalens.sets.anywhere import recipe, wherever
 from credalens.sets.base import CredalSet, event_count, event_sums, point, two_monotone
 from credalens.sets.core import (
+    belief,
+    check_masses,
     coherent,
     core_corners,
     event_sizes,
     marginal_corners,
     most_even,
     refuse_first,
+    summed,
 )
 from credalens.sets.intervals import padded
 from credalens.sets.support import SupportSet, entropy
@@ -192,7 +195,7 @@ class LowerProbability(SupportSet):
     def hartley_exact(self, w: Array) -> Array:
         """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights w ``(K + 1,)``."""
         weights = np.asarray(w)[event_sizes(self.n_classes)]
-        inner = _summed(self._parts[0], weights)
+        inner = summed(self._parts[0], weights)
         return np.maximum(math.log2(self.n_classes) - inner, 0.0)
 
     def hartley_sample(
@@ -293,13 +296,13 @@ class BeliefFunction(LowerProbability):
         origin = to_numpy(masses, "masses")[1]
         array = _by_event(masses, "masses", finite=not validate)
         if validate:
-            _check_masses(array)
+            check_masses(array)
         self._set((array,), origin)
 
     @functools.cached_property
     def _parts(self) -> tuple[Array, ...]:  # type: ignore[override]
         """The lower probabilities, added up when they are first asked for, and the masses."""
-        return _belief(self._masses), self._masses
+        return belief(self._masses), self._masses
 
     def _set(self, parts: tuple[Array, ...], origin: Origin) -> None:
         super()._set(parts, origin)
@@ -390,7 +393,7 @@ class BeliefFunction(LowerProbability):
 
     def hartley_exact(self, w: Array) -> Array:
         """Return the generalized Hartley measure in bits: ``sum over A of m(A) log2 |A|``."""
-        return _summed(self._masses, np.log2(np.maximum(event_sizes(self.n_classes), 1)))
+        return summed(self._masses, np.log2(np.maximum(event_sizes(self.n_classes), 1)))
 
     def translate(self, t: Any) -> Self:
         """Return the set moved by `t`: the masses of single classes change by it."""
@@ -411,41 +414,3 @@ def _by_event(x: Any, name: str, *, finite: bool) -> Array:
             name, f"has shape {array.shape}", "pass one number an event, (..., 2**classes)"
         )
     return array
-
-
-def _check_masses(masses: Array) -> None:
-    """Refuse what is not a distribution over the events but the impossible one."""
-    tolerance, empty = _validation.tolerance_of(masses.dtype), np.abs(masses[..., 0])
-    if empty.max(initial=0.0) <= tolerance and all(
-        _kernels.first_bad_row(block, tolerance, num_threads()) < 0
-        for _, _, block in blocks(masses, 1, large=True)
-    ):
-        return
-    _validation.finite(masses, "masses")
-    refuse_first(masses < 0, masses, "masses", "is {:.6g} at {}", "pass masses >= 0")
-    refuse_first(empty > tolerance, empty, "masses",
-           "of the empty set is {:.6g} at {}", "give its mass to other sets")  # fmt: skip
-    total = masses.sum(axis=-1, dtype=np.float64)
-    refuse_first(np.abs(total - 1) > tolerance, total, "masses",
-           "sum to {:.6g} at {}", "pass masses that sum to 1")  # fmt: skip
-
-
-def _belief(masses: Array) -> Array:
-    """Add up the masses of the subsets of every event."""
-    values = np.empty((math.prod(masses.shape[:-1]), masses.shape[-1]), masses.dtype)
-    for start, stop, block in blocks(masses, 1, large=True):
-        part = values[start:stop]
-        some = part if block.dtype == part.dtype else np.empty_like(block)
-        _kernels.belief_values(block, some, num_threads())
-        if some is not part:
-            part[:] = some
-    values.flags.writeable = False
-    return values.reshape(masses.shape)
-
-
-def _summed(values: Array, weights: Array) -> Array:
-    """Return the sum over the events of ``(..., 2**K)`` times weights, float64."""
-    total = np.empty(math.prod(values.shape[:-1]))
-    for start, stop, block in blocks(values, 1, large=True):
-        _kernels.event_dot(block, weights, total[start:stop], num_threads())
-    return total.reshape(values.shape[:-1])

@@ -1,4 +1,4 @@
-"""The distributions above one lower probability: coherence, corners, the most even one."""
+"""Numbers of all events: checks, sums, and the distributions above a lower probability."""
 
 from __future__ import annotations
 
@@ -167,6 +167,44 @@ def _refuse_incoherent(values: Array, index: Array, n_classes: int, tolerance: f
             f"it at least {attained[event]:.6g}",
             "pass the attained values",
         )
+
+
+def check_masses(masses: Array) -> None:
+    """Refuse what is not a distribution over the events but the impossible one."""
+    tolerance, empty = _validation.tolerance_of(masses.dtype), np.abs(masses[..., 0])
+    if empty.max(initial=0.0) <= tolerance and all(
+        _kernels.first_bad_row(block, tolerance, num_threads()) < 0
+        for _, _, block in blocks(masses, 1, large=True)
+    ):
+        return
+    _validation.finite(masses, "masses")
+    refuse_first(masses < 0, masses, "masses", "is {:.6g} at {}", "pass masses >= 0")
+    refuse_first(empty > tolerance, empty, "masses",
+           "of the empty set is {:.6g} at {}", "give its mass to other sets")  # fmt: skip
+    total = masses.sum(axis=-1, dtype=np.float64)
+    refuse_first(np.abs(total - 1) > tolerance, total, "masses",
+           "sum to {:.6g} at {}", "pass masses that sum to 1")  # fmt: skip
+
+
+def belief(masses: Array) -> Array:
+    """Add up the masses of the subsets of every event."""
+    values = np.empty((math.prod(masses.shape[:-1]), masses.shape[-1]), masses.dtype)
+    for start, stop, block in blocks(masses, 1, large=True):
+        part = values[start:stop]
+        some = part if block.dtype == part.dtype else np.empty_like(block)
+        _kernels.belief_values(block, some, num_threads())
+        if some is not part:
+            part[:] = some
+    values.flags.writeable = False
+    return values.reshape(masses.shape)
+
+
+def summed(values: Array, weights: Array) -> Array:
+    """Return the sum over the events of ``(..., 2**K)`` times weights, float64."""
+    total = np.empty(math.prod(values.shape[:-1]))
+    for start, stop, block in blocks(values, 1, large=True):
+        _kernels.event_dot(block, weights, total[start:stop], num_threads())
+    return total.reshape(values.shape[:-1])
 
 
 def most_even(values: Array, n_classes: int) -> Array:

@@ -348,6 +348,7 @@ def _reachable(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> t
         fix = "no distribution goes there; strict=False tightens it"
         _refuse_first(bounds[..., 0, :] > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
         _refuse_first(bounds[..., 1, :] < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
+    tops.flags.writeable = False
     return bounds, tops.reshape(*low.shape[:-1], 2)
 
 

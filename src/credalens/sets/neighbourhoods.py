@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -73,13 +75,32 @@ class _Neighbourhood(SupportSet):
         center, size = self._parts
         return center.astype(np.float64, copy=False), size.astype(np.float64, copy=False)[..., None]
 
-    def _top(self) -> tuple[Array, Array]:
-        """Return the largest probability of the centre, and the size, in float64."""
-        return largest(self._parts[0]), self._parts[1].astype(np.float64, copy=False)
+    @staticmethod
+    @abstractmethod
+    def _low_end(center: Array, size: Array) -> Array:
+        """Return the lower probability of a class that has so much in the centre; it grows."""
 
-    def _sure(self) -> Array:
-        """Return the end of the one class there is, which no size makes less than sure."""
-        return np.ones((*self.batch_shape, 1), self.dtype)
+    @staticmethod
+    @abstractmethod
+    def _high_end(center: Array, size: Array) -> Array:
+        """Return the upper probability of such a class; it grows as well."""
+
+    def _class_lower(self) -> Array:
+        return self._class_end(self._low_end)
+
+    def _class_upper(self) -> Array:
+        return self._class_end(self._high_end)
+
+    def _class_end(self, end: Callable[[Array, Array], Array]) -> Array:
+        if self.n_classes == 1:  # no size makes it less than sure
+            return np.ones((*self.batch_shape, 1), self.dtype)
+        return np.asarray(end(*self._data()), self.dtype)
+
+    def _class_tops(self) -> tuple[Array, Array]:
+        if self.n_classes == 1:
+            return np.ones(self.batch_shape), np.ones(self.batch_shape)
+        top, size = largest(self._parts[0]), self._parts[1].astype(np.float64, copy=False)
+        return self._low_end(top, size), self._high_end(top, size)
 
     def is_two_monotone(self) -> Any:
         """Say whether the lower probability is 2-monotone: that of a neighbourhood is."""
@@ -133,24 +154,13 @@ class Contamination(_Neighbourhood):
         """The share that may be anything, ``(...)``."""
         return self.origin.wrap(np.asarray(self._parts[1]))
 
-    def _class_lower(self) -> Array:
-        if self.n_classes == 1:
-            return self._sure()
-        center, epsilon = self._data()
-        return np.asarray((1 - epsilon) * center, self.dtype)
+    @staticmethod
+    def _low_end(center: Array, size: Array) -> Array:
+        return np.asarray((1 - size) * center)
 
-    def _class_upper(self) -> Array:
-        if self.n_classes == 1:
-            return self._sure()
-        center, epsilon = self._data()
-        return np.asarray(np.minimum((1 - epsilon) * center + epsilon, 1.0), self.dtype)
-
-    def _class_tops(self) -> tuple[Array, Array]:
-        if self.n_classes == 1:
-            return self._sure()[..., 0], self._sure()[..., 0]
-        top, epsilon = self._top()
-        low = (1 - epsilon) * top
-        return low, np.minimum(low + epsilon, 1.0)
+    @staticmethod
+    def _high_end(center: Array, size: Array) -> Array:
+        return np.asarray(np.minimum((1 - size) * center + size, 1.0))
 
     def _best(self, f: Array, *parts: Array) -> Array:
         center, epsilon = parts
@@ -303,24 +313,13 @@ class TotalVariationBall(_Neighbourhood, ExcessSet):
         """The radius, ``(...)``."""
         return self.origin.wrap(np.asarray(self._parts[1]))
 
-    def _class_lower(self) -> Array:
-        if self.n_classes == 1:
-            return self._sure()
-        center, radius = self._data()
-        low = center - radius
-        return np.asarray(np.maximum(low, 0.0, out=low), self.dtype)
+    @staticmethod
+    def _low_end(center: Array, size: Array) -> Array:
+        return np.asarray(np.maximum(center - size, 0.0))
 
-    def _class_upper(self) -> Array:
-        if self.n_classes == 1:
-            return self._sure()
-        center, radius = self._data()
-        return np.asarray(np.minimum(center + radius, 1.0), self.dtype)
-
-    def _class_tops(self) -> tuple[Array, Array]:
-        if self.n_classes == 1:
-            return self._sure()[..., 0], self._sure()[..., 0]
-        top, radius = self._top()
-        return np.maximum(top - radius, 0.0), np.minimum(top + radius, 1.0)
+    @staticmethod
+    def _high_end(center: Array, size: Array) -> Array:
+        return np.asarray(np.minimum(center + size, 1.0))
 
     def _best(self, f: Array, *parts: Array) -> Array:
         center, radius = parts
