@@ -337,6 +337,24 @@ void event_dot(const T* values, std::size_t n, int K, const double* weights, dou
 }
 
 template <class T>
+void class_tops(const T* values, std::size_t n, int K, double* lower, double* upper, int threads) {
+    const std::size_t size = std::size_t{1} << K;
+    parallel_for(n, 1 + (std::size_t{1} << 14) / K, threads,
+                 [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const T* own = values + i * size;
+            T most = own[1], least = own[size - 2];
+            for (std::size_t one = 2; one < size; one *= 2) {
+                most = std::max(most, own[one]);
+                least = std::min(least, own[size - 1 - one]);
+            }
+            lower[i] = most;
+            upper[i] = 1.0 - static_cast<double>(least);
+        }
+    });
+}
+
+template <class T>
 void widest_event(const T* values, std::size_t n, int K, double* width, int threads) {
     parallel_for(n, grain_of(K, 1), threads, [&](std::size_t begin, std::size_t end) {
         widest_range(values, begin, end, K, width);
@@ -362,6 +380,8 @@ template void belief_values(const float*, std::size_t, int, float*, int);
 template void belief_values(const double*, std::size_t, int, double*, int);
 template void event_dot(const float*, std::size_t, int, const double*, double*, int);
 template void event_dot(const double*, std::size_t, int, const double*, double*, int);
+template void class_tops(const float*, std::size_t, int, double*, double*, int);
+template void class_tops(const double*, std::size_t, int, double*, double*, int);
 template void widest_event(const float*, std::size_t, int, double*, int);
 template void widest_event(const double*, std::size_t, int, double*, int);
 template void least_even(const float*, std::size_t, int, double*, double*, int);

@@ -28,6 +28,10 @@ template <class T>
 void event_dot(const T* values, std::size_t n, int K, const double* weights, double* sum,
                int threads);
 
+// The largest lower and the largest upper probability of a class, v(y) and 1 - v(all but y).
+template <class T>
+void class_tops(const T* values, std::size_t n, int K, double* lower, double* upper, int threads);
+
 // max over A of 1 - v(A) - v(not A), the largest difference of upper and lower probability, over
 // events that are neither impossible nor sure; at least 0.
 template <class T>

@@ -295,6 +295,15 @@ void bind_sets(nb::module_& m) {
         "values"_a.noconvert(), "weights"_a, "total"_a, "threads"_a);
 
     m.def(
+        "class_tops",
+        [](Values values, Out1 lower, Out1 upper, int threads) {
+            nb::gil_scoped_release release;
+            class_tops(values.data(), values.shape(0), classes_of(values.shape(1)), lower.data(),
+                       upper.data(), threads);
+        },
+        "values"_a.noconvert(), "lower"_a, "upper"_a, "threads"_a);
+
+    m.def(
         "widest_event",
         [](Values values, Out1 width, int threads) {
             nb::gil_scoped_release release;

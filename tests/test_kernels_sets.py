@@ -150,6 +150,17 @@ def test_event_dot(K, dtype):
 
 @classes
 @dtypes
+def test_tops_of_the_classes(K, dtype):
+    values = capacities(11, K, dtype)
+    lower, upper = np.full((2, 11), np.nan)
+    _kernels.class_tops(values, lower, upper, 2)
+    assert_array_equal(lower, [max(v[1 << y] for y in range(K)) for v in values])
+    rest = [min(float(v[len(v) - 1 - (1 << y)]) for y in range(K)) for v in values]
+    assert_array_equal(upper, 1 - np.array(rest))
+
+
+@classes
+@dtypes
 def test_widest_event(K, dtype):
     values = capacities(11, K, dtype)
     width = np.full(11, np.nan)

@@ -116,7 +116,10 @@ class LowerProbability(SupportSet):
         return np.asarray(1 - self._parts[0][..., others], self.dtype)
 
     def _class_tops(self) -> tuple[Array, Array]:
-        return self._class_lower().max(axis=-1), self._class_upper().max(axis=-1)
+        lower, upper = np.empty((2, math.prod(self.batch_shape)))
+        for start, stop, block in blocks(self._parts[0], 1, large=True):
+            _kernels.class_tops(block, lower[start:stop], upper[start:stop], num_threads())
+        return lower.reshape(self.batch_shape), upper.reshape(self.batch_shape)
 
     def _best(self, f: Array, *parts: Array) -> Array:
         # Marginals along the order of f: each event of the smallest f gets its lower value.
