@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "first_bad.hpp"
-#include "lanes.hpp"
+#include "shuffles.hpp"
 #include "parallel.hpp"
 #include "subsets.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "intervals.hpp"
-#include "lanes.hpp"
+#include "shuffles.hpp"
 #include "parallel.hpp"
 
 namespace credalens {

@@ -1,7 +1,7 @@
 #include "reach.hpp"
 
 #include "first_bad.hpp"
-#include "lanes.hpp"
+#include "shuffles.hpp"
 #include "parallel.hpp"
 
 namespace credalens {

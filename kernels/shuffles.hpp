@@ -8,17 +8,17 @@ namespace credalens {
 
 // Lanes 0 to 7 of v and 8 to 15 of w, in any order.
 #if defined(__clang__)
-#define CREDALENS_LANES(v, w, ...) __builtin_shufflevector(v, w, __VA_ARGS__)
+#define CREDALENS_SHUFFLE(v, w, ...) __builtin_shufflevector(v, w, __VA_ARGS__)
 #else
-#define CREDALENS_LANES(v, w, ...) __builtin_shuffle(v, w, Int8{__VA_ARGS__})
+#define CREDALENS_SHUFFLE(v, w, ...) __builtin_shuffle(v, w, Int8{__VA_ARGS__})
 #endif
 
 // Each lane holds what the lane had whose event differs by class y.
 template <int y>
 CREDALENS_INLINE Double8 flipped(const Double8& v) {
-    if constexpr (y == 0) return CREDALENS_LANES(v, v, 1, 0, 3, 2, 5, 4, 7, 6);
-    if constexpr (y == 1) return CREDALENS_LANES(v, v, 2, 3, 0, 1, 6, 7, 4, 5);
-    return CREDALENS_LANES(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
+    if constexpr (y == 0) return CREDALENS_SHUFFLE(v, v, 1, 0, 3, 2, 5, 4, 7, 6);
+    if constexpr (y == 1) return CREDALENS_SHUFFLE(v, v, 2, 3, 0, 1, 6, 7, 4, 5);
+    return CREDALENS_SHUFFLE(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
 }
 
 // What class y of four adds: two vectors are all events, x those without the fourth class. Lane by
@@ -26,19 +26,19 @@ CREDALENS_INLINE Double8 flipped(const Double8& v) {
 template <int y>
 CREDALENS_INLINE Double8 gains_of(const Double8& x, const Double8& more) {
     if constexpr (y == 0) {
-        return CREDALENS_LANES(x, more, 1, 3, 5, 7, 9, 11, 13, 15) -
-               CREDALENS_LANES(x, more, 0, 2, 4, 6, 8, 10, 12, 14);
+        return CREDALENS_SHUFFLE(x, more, 1, 3, 5, 7, 9, 11, 13, 15) -
+               CREDALENS_SHUFFLE(x, more, 0, 2, 4, 6, 8, 10, 12, 14);
     }
     if constexpr (y == 1) {
-        return CREDALENS_LANES(x, more, 2, 3, 6, 7, 10, 11, 14, 15) -
-               CREDALENS_LANES(x, more, 0, 1, 4, 5, 8, 9, 12, 13);
+        return CREDALENS_SHUFFLE(x, more, 2, 3, 6, 7, 10, 11, 14, 15) -
+               CREDALENS_SHUFFLE(x, more, 0, 1, 4, 5, 8, 9, 12, 13);
     }
-    return CREDALENS_LANES(x, more, 4, 5, 6, 7, 12, 13, 14, 15) -
-           CREDALENS_LANES(x, more, 0, 1, 2, 3, 8, 9, 10, 11);
+    return CREDALENS_SHUFFLE(x, more, 4, 5, 6, 7, 12, 13, 14, 15) -
+           CREDALENS_SHUFFLE(x, more, 0, 1, 2, 3, 8, 9, 10, 11);
 }
 
 CREDALENS_INLINE Double8 reversed(const Double8& v) {
-    return CREDALENS_LANES(v, v, 7, 6, 5, 4, 3, 2, 1, 0);
+    return CREDALENS_SHUFFLE(v, v, 7, 6, 5, 4, 3, 2, 1, 0);
 }
 
 // v in the lanes whose event has all of the classes, 0 in the others.
