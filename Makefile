@@ -76,7 +76,8 @@ else
 	cd build/sanitized && LD_PRELOAD="$(ASAN) $(UBSAN)" ASAN_OPTIONS=detect_leaks=0 \
 	  PYTHONPATH="$(CURDIR)/build/sanitized:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
-	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py $(CURDIR)/tests/test_pullbacks.py
+	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py $(CURDIR)/tests/test_kernels_sets.py \
+	  $(CURDIR)/tests/test_pullbacks.py
 endif
 
 $(VENV)/.sanitized: $(VENV)/.ready $(SOURCES)

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "first_bad.hpp"
 #include "lanes.hpp"
 #include "parallel.hpp"
 #include "vectors.hpp"
@@ -55,19 +56,15 @@ CREDALENS_CLONES std::size_t scan_range(const double* P, std::size_t begin, std:
 
 template <class T>
 std::int64_t first_bad_row(const T* P, std::size_t rows, int K, double tolerance, int threads) {
-    std::atomic<std::int64_t> first{INT64_MAX};
+    FirstBad first;
     const std::size_t grain = 1 + (std::size_t{1} << 17) / K;
     parallel_for(rows, grain, threads, [&](std::size_t begin, std::size_t end) {
-        if (first.load(std::memory_order_relaxed) <= static_cast<std::int64_t>(begin)) return;
+        if (first.before(begin)) return;
         if (K < kShortRow) begin += good_rows(P + begin * K, end - begin, K, tolerance);
         const std::size_t bad = scan_range(P, begin, end, K, tolerance);
-        if (bad == end) return;
-        std::int64_t seen = first.load();
-        const auto found = static_cast<std::int64_t>(bad);
-        while (found < seen && !first.compare_exchange_weak(seen, found)) {
-        }
+        if (bad < end) first.see(bad);
     });
-    return first == INT64_MAX ? -1 : first.load();
+    return first.value();
 }
 
 template std::int64_t first_bad_row(const float*, std::size_t, int, double, int);

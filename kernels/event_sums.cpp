@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "intervals.hpp"
+#include "shuffles.hpp"
 #include "parallel.hpp"
 
 namespace credalens {
@@ -13,6 +14,57 @@ namespace {
 // Instances a thread takes at once, for work of about `nanoseconds` on each.
 std::size_t grain_of(double nanoseconds) {
     return 1 + static_cast<std::size_t>(50000.0 / nanoseconds);
+}
+
+// ------------------------------------------------------------------------------ all events
+
+// Most classes for which all events are looked at, which then takes less than to sort them.
+constexpr int kBalancedClasses = 10, kExcessClasses = 12;
+
+// The weights of all events over K classes, at least three: what is missing weighs nothing.
+CREDALENS_INLINE void weigh_events(const double* weights, int K, double* sums) {
+    Double8 first = {};
+    for (int y = 0; y < 3 && y < K; ++y) first += lanes_with(Double8{} + weights[y], 1 << y);
+    store8(sums, first);
+    for (int y = 3; y < K; ++y) {
+        for (int s = 0; s < 1 << y; s += kLanes) {
+            store8(sums + s + (1 << y), load8(sums + s) + weights[y]);
+        }
+    }
+}
+
+// Of an event and its complement, which score the same, the one without the last class.
+CREDALENS_CLONES void balanced_range(const double* weights, const double* cap, std::size_t begin,
+                                     std::size_t end, int K, double* best) {
+    alignas(64) double sums[1 << (kBalancedClasses - 1)];
+    const int count = std::max(kLanes, 1 << (K - 1));
+    for (std::size_t i = begin; i < end; ++i) {
+        const double* own = weights + i * K;
+        weigh_events(own, K - 1, sums);
+        const double total = sums[count - 1] + own[K - 1];
+        Double8 most = {};
+        for (int s = 0; s < count; s += kLanes) {
+            const Double8 x = load8(sums + s);
+            most = max8(min8(x, total - x), most);
+        }
+        best[i] = std::min(top8(most), cap[i]);
+    }
+}
+
+CREDALENS_CLONES void excess_range(const double* weights, const double* threshold,
+                                   std::size_t begin, std::size_t end, int K,
+                                   const double* event_weights, double* value) {
+    alignas(64) double sums[1 << kExcessClasses];
+    const int count = std::max(kLanes, 1 << K);
+    for (std::size_t i = begin; i < end; ++i) {
+        weigh_events(weights + i * K, K, sums);
+        Double8 total = {};
+        for (int s = 0; s < count; s += kLanes) {
+            const Double8 above = load8(sums + s) - threshold[i];
+            total += max8(above, Double8{}) * load8(event_weights + s);
+        }
+        value[i] = sum8(total);
+    }
 }
 
 // ------------------------------------------------------------------------- balanced subsets
@@ -172,6 +224,14 @@ double excess_sum(const SumsBySize& first, const SumsBySize& second, double thre
 
 void balanced_subsets(const double* weights, const double* cap, std::size_t n, int K,
                       double* lower, double* upper, int threads) {
+    if (K <= kBalancedClasses) {
+        parallel_for(n, grain_of(20.0 + (1 << K) / 8), threads,
+                     [&](std::size_t begin, std::size_t end) {
+            balanced_range(weights, cap, begin, end, K, lower);
+            std::copy(lower + begin, lower + end, upper + begin);
+        });
+        return;
+    }
     const double cost = 300.0 + 10.0 * std::pow(2.0, std::min(K, 40) / 2);
     parallel_for(n, grain_of(cost), threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
@@ -182,6 +242,19 @@ void balanced_subsets(const double* weights, const double* cap, std::size_t n, i
 
 void excess_sums(const double* weights, const double* threshold, std::size_t n, int K,
                  const double* size_weights, double* value, int threads) {
+    if (K <= kExcessClasses) {
+        std::vector<double> by_event(std::max(kLanes, 1 << K));
+        for (int event = 1, size; event < (1 << K) - 1; ++event) {
+            size = 0;
+            for (int rest = event; rest != 0; rest &= rest - 1) ++size;
+            by_event[event] = size_weights[size];
+        }
+        parallel_for(n, grain_of(20.0 + (1 << K) / 3), threads,
+                     [&](std::size_t begin, std::size_t end) {
+            excess_range(weights, threshold, begin, end, K, by_event.data(), value);
+        });
+        return;
+    }
     const double cost = 2.0 * K * std::pow(2.0, K / 2);
     parallel_for(n, grain_of(cost), threads, [&](std::size_t begin, std::size_t end) {
         SumsBySize first, second;

@@ -246,6 +246,18 @@ private:
 
 }  // namespace
 
+void box_widths(const double* bounds, std::size_t n, int K, double* widths, double* lows,
+                double* highs, int threads) {
+    parallel_for(n, grain_of(3.0 * K), threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const double *l = bounds + i * 2 * K, *u = l + K;
+            for (int y = 0; y < K; ++y) widths[i * K + y] = std::max(u[y] - l[y], 0.0);
+            lows[i] = sum_of(l, K);
+            highs[i] = sum_of(u, K);
+        }
+    });
+}
+
 void box_minimax(const double* bounds, std::size_t n, int K, double* value, int threads) {
     parallel_for(n, grain_of(6.0 * K), threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {

@@ -11,6 +11,10 @@
 
 namespace credalens {
 
+// max(u - l, 0) of every class, (n, K), and the sums of the lower and of the upper bounds, (n) each.
+void box_widths(const double* bounds, std::size_t n, int K, double* widths, double* lows,
+                double* highs, int threads);
+
 // min over p of max_y p_y = max(max l, t), with t the smallest solution of sum min(u, t) = 1: Newton
 // from the left on a concave function, O(K) a step and a few steps.
 void box_minimax(const double* bounds, std::size_t n, int K, double* value, int threads);
@@ -38,12 +42,12 @@ void box_min_entropy(const double* bounds, std::size_t n, int K, long max_nodes,
 //
 // lower <= maximum <= upper, equal where a greedy subset reaches min(cap, w(all) / 2), and where
 // both halves of the classes have at most 2^20 different sums (K <= 40, or equal weights): there
-// the maximum is found by meeting in the middle.
+// the maximum is found by meeting in the middle; up to 10 classes by looking at all events.
 void balanced_subsets(const double* weights, const double* cap, std::size_t n, int K,
                       double* lower, double* upper, int threads);
 
 // sum over 0 < |B| < K of size_weights[|B|] max(0, w(B) - threshold), by meeting in the middle:
-// O(K 2^(K/2)) time and 2^(K/2 + 1) doubles a thread. size_weights has K + 1 entries.
+// O(K 2^(K/2)) time and 2^(K/2 + 1) doubles a thread; up to 12 classes over all events. size_weights has K + 1 entries.
 void excess_sums(const double* weights, const double* threshold, std::size_t n, int K,
                  const double* size_weights, double* value, int threads);
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "capacities.hpp"
 #include "door.hpp"
 #include "edges.hpp"
 #include "ends.hpp"
@@ -20,6 +21,7 @@
 #include "pairs.hpp"
 #include "parallel.hpp"
 #include "pullback.hpp"
+#include "reach.hpp"
 #include "subsets.hpp"
 
 namespace nb = nanobind;
@@ -50,6 +52,13 @@ auto data_or_null(const std::optional<Array>& array) {
 // from memory, the game then finds in the cache.
 std::size_t cache_block(std::size_t instance_bytes) {
     return 1 + (std::size_t{1} << 18) / instance_bytes;
+}
+
+// How many classes have so many events.
+int classes_of(std::size_t events) {
+    int K = 0;
+    while (events >>= 1) ++K;
+    return K;
 }
 
 template <class T>
@@ -240,9 +249,102 @@ void bind_pullbacks(nb::module_& m) {
         "members"_a.noconvert(), "w"_a, "cotangent"_a, "gradient"_a.noconvert(), "threads"_a);
 }
 
+// Sets of one or two numbers a class, and of one an event: checked, and made ready, in their dtype.
+template <class T>
+void bind_sets(nb::module_& m) {
+    using Values = Rows<T>;
+    using OutValues = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    using OutBounds = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+    using Truths = nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    m.def(
+        "reachable_bounds",
+        [](Rows<T> low, Rows<T> high, double slack, double tolerance, OutBounds bounds,
+           OutValues tops, int threads) {
+            nb::gil_scoped_release release;
+            return reachable_bounds(low.data(), high.data(), low.shape(0),
+                                    static_cast<int>(low.shape(1)), slack, tolerance,
+                                    bounds.data(), tops.data(), threads);
+        },
+        "low"_a.noconvert(), "high"_a.noconvert(), "slack"_a, "tolerance"_a,
+        "bounds"_a.noconvert(), "tops"_a.noconvert(), "threads"_a);
+
+    m.def(
+        "row_largest",
+        [](Rows<T> rows, Out1 largest, int threads) {
+            nb::gil_scoped_release release;
+            row_largest(rows.data(), rows.shape(0), static_cast<int>(rows.shape(1)),
+                        largest.data(), threads);
+        },
+        "rows"_a.noconvert(), "largest"_a, "threads"_a);
+
+    m.def(
+        "check_capacities",
+        [](Values values, double tolerance, double limit, Truths two_monotone, int threads) {
+            nb::gil_scoped_release release;
+            return check_capacities(values.data(), values.shape(0), classes_of(values.shape(1)),
+                                    tolerance, limit,
+                                    reinterpret_cast<std::uint8_t*>(two_monotone.data()), threads);
+        },
+        "values"_a.noconvert(), "tolerance"_a, "limit"_a, "two_monotone"_a, "threads"_a);
+
+    m.def(
+        "belief_values",
+        [](Values masses, OutValues values, int threads) {
+            nb::gil_scoped_release release;
+            belief_values(masses.data(), masses.shape(0), classes_of(masses.shape(1)),
+                          values.data(), threads);
+        },
+        "masses"_a.noconvert(), "values"_a.noconvert(), "threads"_a);
+
+    m.def(
+        "event_dot",
+        [](Values values, Weights weights, Out1 total, int threads) {
+            nb::gil_scoped_release release;
+            event_dot(values.data(), values.shape(0), classes_of(values.shape(1)), weights.data(),
+                      total.data(), threads);
+        },
+        "values"_a.noconvert(), "weights"_a, "total"_a, "threads"_a);
+
+    m.def(
+        "class_tops",
+        [](Values values, Out1 lower, Out1 upper, int threads) {
+            nb::gil_scoped_release release;
+            class_tops(values.data(), values.shape(0), classes_of(values.shape(1)), lower.data(),
+                       upper.data(), threads);
+        },
+        "values"_a.noconvert(), "lower"_a, "upper"_a, "threads"_a);
+
+    m.def(
+        "widest_event",
+        [](Values values, Out1 width, int threads) {
+            nb::gil_scoped_release release;
+            widest_event(values.data(), values.shape(0), classes_of(values.shape(1)), width.data(),
+                         threads);
+        },
+        "values"_a.noconvert(), "width"_a, "threads"_a);
+
+    m.def(
+        "least_even",
+        [](Values values, Out1 value, Out2 corner, int threads) {
+            nb::gil_scoped_release release;
+            least_even(values.data(), values.shape(0), classes_of(values.shape(1)), value.data(),
+                       corner.data(), threads);
+        },
+        "values"_a.noconvert(), "value"_a, "corner"_a, "threads"_a);
+}
+
 // Boxes and sums over events: float64 only, the sets convert their data block by block.
 void bind_intervals(nb::module_& m) {
     using Bounds = Members<double>;
+    m.def(
+        "box_widths",
+        [](Bounds bounds, Out2 widths, Out1 lows, Out1 highs, int threads) {
+            nb::gil_scoped_release release;
+            box_widths(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
+                       widths.data(), lows.data(), highs.data(), threads);
+        },
+        "bounds"_a.noconvert(), "widths"_a, "lows"_a, "highs"_a, "threads"_a);
+
     m.def(
         "box_minimax",
         [](Bounds bounds, Out1 value, int threads) {
@@ -320,6 +422,8 @@ NB_MODULE(_kernels, m) {
             hartley_weights(K, w.data(), log_v.data());
         },
         "K"_a, "w"_a, "log_v"_a);
+    bind_sets<float>(m);
+    bind_sets<double>(m);
     bind_intervals(m);
     m.def("instruction_set", &instruction_set);
     m.def("wanted_threads", &wanted_threads);

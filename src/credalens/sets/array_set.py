@@ -33,6 +33,10 @@ class ArraySet(CredalSet):
         object.__setattr__(self, "_parts", parts)
         object.__setattr__(self, "origin", origin)
 
+    def _first(self) -> Array:
+        """Return the part that has the shape and the dtype of the set."""
+        return self._parts[0]
+
     def _stay(self, arrays: list[Any], options: dict[str, Any], origin: Origin) -> None:
         """Keep the arguments of the constructor where they are."""
         there = next(x for x in arrays if origin_of(x) == origin)
@@ -68,20 +72,20 @@ class ArraySet(CredalSet):
         """Shape of the batch, ``()`` for a single set."""
         if self.origin.where == "lazy":
             return self._recipe.batch_shape
-        first = self._parts[0]
+        first = self._first()
         return tuple(first.shape[: first.ndim - self._cores[0]])
 
     @property
     def n_classes(self) -> int:
         """Number of classes K."""
-        return int(self._parts[0].shape[-1])
+        return int(self._first().shape[-1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Floating dtype of the data."""
         if self.origin.where == "device":
-            return native.numpy_dtype(self._parts[0])
-        return self._parts[0].dtype.newbyteorder("=")
+            return native.numpy_dtype(self._first())
+        return self._first().dtype.newbyteorder("=")
 
     def __getitem__(self, index: Any) -> Self:
         if not self.batch_shape:

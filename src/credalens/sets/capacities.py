@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from credalens import _validation
-from credalens._arrays import Array, Origin, is_lazy, namespace, native, to_numpy
+from credalens import _kernels, _validation
+from credalens._arrays import (
+    Array,
+    Origin,
+    blocks,
+    is_lazy,
+    namespace,
+    native,
+    num_threads,
+    to_numpy,
+)
 from credalens.sets.anywhere import recipe, wherever
 from credalens.sets.base import CredalSet, event_count, event_sums, point, two_monotone
 from credalens.sets.core import (
+    belief,
+    check_masses,
     coherent,
     core_corners,
     event_sizes,
-    least_even,
     marginal_corners,
     most_even,
     refuse_first,
+    summed,
 )
 from credalens.sets.intervals import padded
 from credalens.sets.support import SupportSet, entropy
@@ -62,7 +74,7 @@ class LowerProbability(SupportSet):
     @wherever(1)
     def __init__(self, values: Any, *, validate: bool = True) -> None:
         origin = to_numpy(values, "values")[1]
-        array = _by_event(values, "values")
+        array = _by_event(values, "values", finite=not validate)
         if validate:
             array, flags = coherent(array)
             object.__setattr__(self, "_flags", flags)
@@ -74,7 +86,7 @@ class LowerProbability(SupportSet):
     @property
     def n_classes(self) -> int:
         """Number of classes K."""
-        return int(self._parts[0].shape[-1]).bit_length() - 1
+        return int(self._first().shape[-1]).bit_length() - 1
 
     @property
     def values(self) -> Any:
@@ -95,11 +107,19 @@ class LowerProbability(SupportSet):
         flags: Array = self.__dict__["_flags"]
         return flags
 
-    def _class_ends(self) -> tuple[Array, Array]:
-        values = self._parts[0]
+    def _class_lower(self) -> Array:
         single = 1 << np.arange(self.n_classes)
-        low, high = values[..., single], 1 - values[..., values.shape[-1] - 1 - single]
-        return low.astype(self.dtype), high.astype(self.dtype)
+        return np.asarray(self._parts[0][..., single], self.dtype)
+
+    def _class_upper(self) -> Array:
+        others = (1 << self.n_classes) - 1 - (1 << np.arange(self.n_classes))
+        return np.asarray(1 - self._parts[0][..., others], self.dtype)
+
+    def _class_tops(self) -> tuple[Array, Array]:
+        lower, upper = np.empty((2, math.prod(self.batch_shape)))
+        for start, stop, block in blocks(self._parts[0], 1, large=True):
+            _kernels.class_tops(block, lower[start:stop], upper[start:stop], num_threads())
+        return lower.reshape(self.batch_shape), upper.reshape(self.batch_shape)
 
     def _best(self, f: Array, *parts: Array) -> Array:
         # Marginals along the order of f: each event of the smallest f gets its lower value.
@@ -136,11 +156,11 @@ class LowerProbability(SupportSet):
 
     def _tv_bounds(self) -> tuple[Array, Array]:
         """``max_A upper(A) - lower(A)``, true of every coherent lower probability."""
-
-        def kernel(values: Array, *_: Array) -> tuple[Array]:
-            return ((1 - values[:, ::-1] - values)[:, 1:-1].max(axis=1, initial=0.0),)
-
-        (wide,) = self._each(kernel, [()])
+        values = self._parts[0]
+        wide = np.empty(math.prod(self.batch_shape))
+        for start, stop, block in blocks(values, 1, large=True):
+            _kernels.widest_event(block, wide[start:stop], num_threads())
+        wide = wide.reshape(self.batch_shape)
         return wide, wide
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
@@ -169,21 +189,17 @@ class LowerProbability(SupportSet):
             return super().min_entropy(distribution=distribution)
 
         def kernel(values: Array, *_: Array) -> tuple[Array, Array, Array]:
-            where = least_even(values, self.n_classes)
-            value = entropy(where)
+            value, where = np.empty(len(values)), np.empty((len(values), self.n_classes))
+            _kernels.least_even(values, value, where, num_threads())
             return value, np.zeros_like(value), where
 
         return self._answer_entropy(kernel, distribution)
 
     def hartley_exact(self, w: Array) -> Array:
         """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights w ``(K + 1,)``."""
-
-        def kernel(values: Array, *_: Array) -> tuple[Array]:
-            weights = np.asarray(w)[event_sizes(self.n_classes)[1:-1]]
-            inner = (values[:, 1:-1] * weights).sum(axis=1)
-            return (np.maximum(math.log2(self.n_classes) - inner, 0.0),)
-
-        return self._each(kernel, [()])[0]
+        weights = np.asarray(w)[event_sizes(self.n_classes)]
+        inner = summed(self._parts[0], weights)
+        return np.maximum(math.log2(self.n_classes) - inner, 0.0)
 
     def hartley_sample(
         self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, most: int
@@ -223,7 +239,7 @@ class LowerProbability(SupportSet):
 
     def _moved(self, t: Any) -> Array:
         shift = self._shift(t)
-        low = self._class_ends()[0].astype(np.float64)
+        low = self._class_lower().astype(np.float64)
         self._in_simplex(low + shift)
         return shift
 
@@ -276,21 +292,29 @@ class BeliefFunction(LowerProbability):
     """
 
     _cores: ClassVar[tuple[int, ...]] = (1, 1)
+    _masses: Array
 
     @wherever(1)
     def __init__(self, masses: Any, *, validate: bool = True) -> None:
         origin = to_numpy(masses, "masses")[1]
-        array = _by_event(masses, "masses")
+        array = _by_event(masses, "masses", finite=not validate)
         if validate:
-            tolerance = _validation.tolerance_of(array.dtype)
-            refuse_first(array < 0, array, "masses", "is {:.6g} at {}", "pass masses >= 0")
-            empty = np.abs(array[..., 0])
-            refuse_first(empty > tolerance, empty, "masses",
-                   "of the empty set is {:.6g} at {}", "give its mass to other sets")  # fmt: skip
-            total = array.sum(axis=-1, dtype=np.float64)
-            refuse_first(np.abs(total - 1) > tolerance, total, "masses",
-                   "sum to {:.6g} at {}", "pass masses that sum to 1")  # fmt: skip
-        self._set((_belief(array), array), origin)
+            check_masses(array)
+        self._set((array,), origin)
+
+    @functools.cached_property
+    def _parts(self) -> tuple[Array, ...]:  # type: ignore[override]
+        """The lower probabilities, added up when they are first asked for, and the masses."""
+        return belief(self._masses), self._masses
+
+    def _set(self, parts: tuple[Array, ...], origin: Origin) -> None:
+        super()._set(parts, origin)
+        object.__setattr__(self, "_masses", self._parts[-1])
+        if len(parts) == 1:
+            del self.__dict__["_parts"]
+
+    def _first(self) -> Array:
+        return self._masses
 
     @classmethod
     def _tensor_parts(cls, arrays: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
@@ -365,46 +389,31 @@ class BeliefFunction(LowerProbability):
     @property
     def masses(self) -> Any:
         """The mass of every set of classes, ``(..., 2**K)``."""
-        return self.origin.wrap(np.asarray(self._parts[1], self.dtype))
+        return self.origin.wrap(np.asarray(self._masses, self.dtype))
 
     def _monotone(self) -> Array:
         return np.ones(self.batch_shape, bool)
 
     def hartley_exact(self, w: Array) -> Array:
         """Return the generalized Hartley measure in bits: ``sum over A of m(A) log2 |A|``."""
-
-        def kernel(_: Array, masses: Array) -> tuple[Array]:
-            return ((masses[:, 1:] * np.log2(event_sizes(self.n_classes)[1:])).sum(axis=1),)
-
-        return self._each(kernel, [()])[0]
+        return summed(self._masses, np.log2(np.maximum(event_sizes(self.n_classes), 1)))
 
     def translate(self, t: Any) -> Self:
         """Return the set moved by `t`: the masses of single classes change by it."""
         shift = self._moved(t)
         masses = np.broadcast_to(
-            self._parts[1], np.broadcast_shapes(self._parts[1].shape, (*shift.shape[:-1], 1))
+            self._masses, np.broadcast_shapes(self._masses.shape, (*shift.shape[:-1], 1))
         ).astype(np.float64)
         single = 1 << np.arange(self.n_classes)
         masses[..., single] = np.maximum(masses[..., single] + shift, 0.0)
         return type(self)(self.origin.wrap(masses.astype(self.dtype)), validate=False)
 
 
-def _by_event(x: Any, name: str) -> Array:
-    array = _validation.finite(x, name)
+def _by_event(x: Any, name: str, *, finite: bool) -> Array:
+    array = _validation.finite(x, name) if finite else _validation.numeric(x, name)
     size = array.shape[-1] if array.ndim else 0
     if size < 2 or size & (size - 1):
         _validation.refuse(
             name, f"has shape {array.shape}", "pass one number an event, (..., 2**classes)"
         )
     return array
-
-
-def _belief(masses: Array) -> Array:
-    """Add up the masses of the subsets of every event."""
-    K = masses.shape[-1].bit_length() - 1
-    total = masses.astype(np.float64)
-    for y in range(K):
-        cube = total.reshape(*masses.shape[:-1], 1 << (K - 1 - y), 2, 1 << y)
-        cube[..., 1, :] += cube[..., 0, :]
-    total[..., -1] = 1.0
-    return np.minimum(total, 1.0).astype(masses.dtype)

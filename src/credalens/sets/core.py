@@ -1,14 +1,15 @@
-"""The distributions above one lower probability: coherence, corners, the most even one."""
+"""Numbers of all events: checks, sums, and the distributions above a lower probability."""
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
-from credalens import _validation
-from credalens._arrays import Array
-from credalens.sets.base import event_sums, two_monotone
+from credalens import _kernels, _validation
+from credalens._arrays import Array, blocks, num_threads
+from credalens.sets.base import event_sums
 
 #: Most corners that are listed.
 MOST_CORNERS = 1_000_000
@@ -94,9 +95,12 @@ def _refuse(problem: str) -> None:
     _validation.refuse("extreme_points", f"the set {problem}", "pass fewer classes")
 
 
+@functools.cache
 def event_sizes(n_classes: int) -> Array:
     """Return the number of classes of every event."""
-    return event_sums(np.ones(n_classes)).astype(np.int64)
+    sizes = event_sums(np.ones(n_classes)).astype(np.int64)
+    sizes.flags.writeable = False
+    return sizes
 
 
 def refuse_first(bad: Array, values: Array, name: str, problem: str, fix: str) -> None:
@@ -113,41 +117,94 @@ def coherent(values: Array) -> tuple[Array, Array]:
     And whether each is 2-monotone, which had to be found out.
     """
     K, tolerance = values.shape[-1].bit_length() - 1, _validation.tolerance_of(values.dtype)
+    limit = 1e-6 if values.dtype.itemsize < 8 else 1e-9
+    found, bad = np.empty(math.prod(values.shape[:-1]), bool), -1
+    for start, stop, block in blocks(values, 1, large=True):
+        part = found[start:stop]
+        bad = max(_kernels.check_capacities(block, tolerance, limit, part, num_threads()), bad)
+    if bad >= 0:
+        _refuse_values(values, K, tolerance)
+    flags: Array = found.reshape(values.shape[:-1])
+    if values[..., 0].any() or (values[..., -1] != 1).any():
+        values = values.copy()
+        values[..., 0], values[..., -1] = 0.0, 1.0
+    for index in () if flags.all() else np.argwhere(~flags):
+        _refuse_incoherent(values[tuple(index)], index, K, tolerance)
+    return values, flags
+
+
+def _refuse_values(values: Array, n_classes: int, tolerance: float) -> None:
+    """Refuse what is not finite, normalised and monotone, with the first place."""
+    _validation.finite(values, "values")
     empty, sure = values[..., 0], values[..., -1]
     empty_text = "of the impossible event is {:.6g} at {}"
     sure_text = "of the sure event is {:.6g} at {}"
     refuse_first(np.abs(empty) > tolerance, empty, "values", empty_text, "it must be 0")
     refuse_first(np.abs(sure - 1) > tolerance, sure, "values", sure_text, "it must be 1")
-    for y in range(K):
-        cube = values.reshape(*values.shape[:-1], 1 << (K - 1 - y), 2, 1 << y)
-        less = cube[..., 1, :] < cube[..., 0, :] - tolerance
-        if not less.any():
-            continue
+    for y in range(n_classes):
+        cube = values.reshape(*values.shape[:-1], 1 << (n_classes - 1 - y), 2, 1 << y)
         bad = np.zeros(cube.shape, bool)
-        bad[..., 1, :] = less
+        bad[..., 1, :] = cube[..., 1, :] < cube[..., 0, :] - tolerance
         problem = f"is {{:.6g}} at {{}}, less than that of the event without class {y}"
         fix = "pass a monotone set function"
         refuse_first(bad.reshape(values.shape), values, "values", problem, fix)
-    values = values.copy()
-    values[..., 0], values[..., -1] = 0.0, 1.0
-    flags = two_monotone(values)
-    for index in np.argwhere(~flags):
-        where = tuple(int(i) for i in index)
-        at = f"instance {_validation.place(where)} (zero-based): " if where else ""
-        corners = core_corners(np.asarray(values[where], np.float64), K)
-        if len(corners) == 0:
-            _validation.refuse("values", f"{at}no distribution has these lower probabilities",
-                               "pass a coherent lower probability")  # fmt: skip
-        attained = event_sums(corners).min(axis=0)
-        event = int(np.argmax(attained - values[where]))
-        if attained[event] > values[where][event] + tolerance:
-            _validation.refuse(
-                "values",
-                f"{at}not coherent: that of event {event} is {values[where][event]:.6g}, but the "
-                f"others make it at least {attained[event]:.6g}",
-                "pass the attained values",
-            )
-    return values, flags
+
+
+def _refuse_incoherent(values: Array, index: Array, n_classes: int, tolerance: float) -> None:
+    """Refuse the values of one instance if not all of them are attained."""
+    where = tuple(int(i) for i in index)
+    at = f"instance {_validation.place(where)} (zero-based): " if where else ""
+    corners = core_corners(np.asarray(values, np.float64), n_classes)
+    if len(corners) == 0:
+        _validation.refuse("values", f"{at}no distribution has these lower probabilities",
+                           "pass a coherent lower probability")  # fmt: skip
+    attained = event_sums(corners).min(axis=0)
+    event = int(np.argmax(attained - values))
+    if attained[event] > values[event] + tolerance:
+        _validation.refuse(
+            "values",
+            f"{at}not coherent: that of event {event} is {values[event]:.6g}, but the others make "
+            f"it at least {attained[event]:.6g}",
+            "pass the attained values",
+        )
+
+
+def check_masses(masses: Array) -> None:
+    """Refuse what is not a distribution over the events but the impossible one."""
+    tolerance, empty = _validation.tolerance_of(masses.dtype), np.abs(masses[..., 0])
+    if empty.max(initial=0.0) <= tolerance and all(
+        _kernels.first_bad_row(block, tolerance, num_threads()) < 0
+        for _, _, block in blocks(masses, 1, large=True)
+    ):
+        return
+    _validation.finite(masses, "masses")
+    refuse_first(masses < 0, masses, "masses", "is {:.6g} at {}", "pass masses >= 0")
+    refuse_first(empty > tolerance, empty, "masses",
+           "of the empty set is {:.6g} at {}", "give its mass to other sets")  # fmt: skip
+    total = masses.sum(axis=-1, dtype=np.float64)
+    refuse_first(np.abs(total - 1) > tolerance, total, "masses",
+           "sum to {:.6g} at {}", "pass masses that sum to 1")  # fmt: skip
+
+
+def belief(masses: Array) -> Array:
+    """Add up the masses of the subsets of every event."""
+    values = np.empty((math.prod(masses.shape[:-1]), masses.shape[-1]), masses.dtype)
+    for start, stop, block in blocks(masses, 1, large=True):
+        part = values[start:stop]
+        some = part if block.dtype == part.dtype else np.empty_like(block)
+        _kernels.belief_values(block, some, num_threads())
+        if some is not part:
+            part[:] = some
+    values.flags.writeable = False
+    return values.reshape(masses.shape)
+
+
+def summed(values: Array, weights: Array) -> Array:
+    """Return the sum over the events of ``(..., 2**K)`` times weights, float64."""
+    total = np.empty(math.prod(values.shape[:-1]))
+    for start, stop, block in blocks(values, 1, large=True):
+        _kernels.event_dot(block, weights, total[start:stop], num_threads())
+    return total.reshape(values.shape[:-1])
 
 
 def most_even(values: Array, n_classes: int) -> Array:
@@ -171,32 +228,3 @@ def most_even(values: Array, n_classes: int) -> Array:
         given[rows] = chosen
         rows = rows[chosen != (1 << K) - 1]
     return np.maximum(even, 0.0)
-
-
-def least_even(values: Array, n_classes: int) -> Array:
-    """Return the corner of the smallest entropy of each 2-monotone set.
-
-    A corner fills the events along one order of the classes, and its entropy adds up on the way:
-    the best order is a shortest path from the impossible event to the sure one, O(K 2^K) where
-    there are K! orders.
-    """
-    K, rows = n_classes, np.arange(len(values))
-    events, sizes = np.arange(1 << K), event_sizes(K)
-    cost = np.zeros_like(values)
-    last = np.zeros(values.shape, np.int8)
-    for size in range(1, K + 1):
-        now = events[sizes == size]
-        classes = np.nonzero(now[:, None] >> np.arange(K) & 1)[1].reshape(-1, size)
-        before = now[:, None] ^ 1 << classes
-        step = np.maximum(values[:, now, None] - values[:, before], 0.0)
-        through = cost[:, before] - step * np.log(np.where(step > 0, step, 1.0))
-        best = through.argmin(axis=2)
-        cost[:, now] = np.take_along_axis(through, best[:, :, None], axis=2)[:, :, 0]
-        last[:, now] = classes[np.arange(len(now)), best]
-    corner = np.empty((len(values), K))
-    event = np.full(len(values), (1 << K) - 1)
-    for _ in range(K):
-        y = last[rows, event].astype(np.int64)
-        corner[rows, y] = values[rows, event] - values[rows, event ^ 1 << y]
-        event ^= 1 << y
-    return np.maximum(corner, 0.0)

@@ -13,6 +13,7 @@ from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet, event_sums, point
 from credalens.sets.excess import ExcessSet
 from credalens.sets.hull import ConvexHull
+from credalens.sets.support import largest
 from credalens.sets.tensor_sets import TensorBox
 
 #: Most corners that are listed.
@@ -70,11 +71,14 @@ class ProbabilityIntervals(ExcessSet):
             _validation.refuse(
                 "upper", f"has {high.shape[-1]} classes", f"pass {low.shape[-1]}, as in lower"
             )
-        low, high = np.broadcast_arrays(low, high)
-        dtype = np.result_type(low.dtype, high.dtype)
+        if low.shape != high.shape:
+            low, high = np.broadcast_arrays(low, high)
+        dtype = np.result_type(low.dtype, high.dtype).newbyteorder("=")
         if validate:
-            low, high = _checked(low, high, dtype, strict)
-        bounds = np.stack([low, high], axis=-2).astype(dtype, copy=False)
+            bounds, tops = _reachable(low, high, dtype, strict)
+            object.__setattr__(self, "_tops", tops)
+        else:
+            bounds = np.stack([low, high], axis=-2).astype(dtype, copy=False)
         self._set((bounds,), origin)
 
     @classmethod
@@ -82,7 +86,7 @@ class ProbabilityIntervals(ExcessSet):
         xp = namespace(arrays[0])
         low, high = xp.broadcast_arrays(*arrays)
         if options.get("validate", True):
-            # As in `_checked`, which has seen a copy of them.
+            # As in `_reachable`, which has seen a copy of them.
             low, high = xp.clip(low, min=0.0, max=1.0), xp.clip(high, min=0.0, max=1.0)
             lows, highs = xp.sum(low, axis=-1, keepdims=True), xp.sum(high, axis=-1, keepdims=True)
             tight = xp.minimum(xp.maximum(low, 1 - (highs - high)), high)
@@ -115,9 +119,17 @@ class ProbabilityIntervals(ExcessSet):
         """Return the set itself."""
         return self
 
-    def _class_ends(self) -> tuple[Array, Array]:
-        bounds = self._parts[0]
-        return bounds[..., 0, :].astype(self.dtype), bounds[..., 1, :].astype(self.dtype)
+    def _class_lower(self) -> Array:
+        return self._parts[0][..., 0, :].astype(self.dtype)
+
+    def _class_upper(self) -> Array:
+        return self._parts[0][..., 1, :].astype(self.dtype)
+
+    def _class_tops(self) -> tuple[Array, Array]:
+        tops = self.__dict__.get("_tops")  # known from the check, if there was one
+        if tops is None:
+            tops = largest(self._parts[0])
+        return tops[..., 0], tops[..., 1]
 
     def _best(self, f: Array, *parts: Array) -> Array:
         low, width = parts[0][:, 0], parts[0][:, 1] - parts[0][:, 0]
@@ -142,10 +154,9 @@ class ProbabilityIntervals(ExcessSet):
         """``max_A min(W_A, W - W_A, U - 1, 1 - L)``, with W the widths, L and U the sums."""
 
         def kernel(bounds: Array) -> tuple[Array, Array]:
-            sums = bounds.sum(axis=2)
-            cap = np.maximum(np.minimum(sums[:, 1] - 1, 1 - sums[:, 0]), 0.0)
+            widths, lows, highs = _widths(bounds)
+            cap = np.maximum(np.minimum(highs - 1, 1 - lows), 0.0)
             lower, upper = np.empty((2, len(bounds)))
-            widths = np.maximum(bounds[:, 1] - bounds[:, 0], 0.0)
             _kernels.balanced_subsets(widths, cap, lower, upper, num_threads())
             return lower, upper
 
@@ -179,9 +190,8 @@ class ProbabilityIntervals(ExcessSet):
 
     def _excess(self, *parts: Array) -> tuple[Array, Array, Array]:
         # lower(B) = l(B) + max(0, W_B - (U - 1)) with W the widths; l(B) sums to L log2 K.
-        low, high = parts[0][:, 0], parts[0][:, 1]
-        first = (1 - low.sum(axis=1)) * math.log2(self.n_classes)
-        return first, np.maximum(high - low, 0.0), np.maximum(high.sum(axis=1) - 1, 0.0)
+        widths, lows, highs = _widths(parts[0])
+        return (1 - lows) * math.log2(self.n_classes), widths, np.maximum(highs - 1, 0.0)
 
     def lower_probabilities(self) -> Any:
         """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
@@ -235,6 +245,14 @@ class ProbabilityIntervals(ExcessSet):
         bounds = np.asarray(self._parts[0], np.float64).reshape(-1, 2, self.n_classes)
         corners = [box_corners(low, high, i) for i, (low, high) in enumerate(bounds)]
         return self.origin.wrap(padded(corners, self.batch_shape, self.n_classes, self.dtype))
+
+
+def _widths(bounds: Array) -> tuple[Array, Array, Array]:
+    """Return the widths ``(n, K)`` of float64 bounds ``(n, 2, K)``, and the sums of their ends."""
+    n, K = len(bounds), bounds.shape[2]
+    widths, (lows, highs) = np.empty((n, K)), np.empty((2, n))
+    _kernels.box_widths(bounds, widths, lows, highs, num_threads())
+    return widths, lows, highs
 
 
 def padded(
@@ -317,35 +335,36 @@ def _count_corners(width: Array, room: float) -> int:
     return subsets(width, room - rounding, room + rounding) + sum(inside)
 
 
-def _checked(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> tuple[Array, Array]:
-    """Return float64 bounds made reachable, or refuse them."""
+def _reachable(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> tuple[Array, Array]:
+    """Return bounds ``(..., 2, K)`` made reachable, and the largest of each; or refuse them."""
     slack, tolerance = 8 * float(np.finfo(dtype).eps), _validation.tolerance_of(dtype)
+    K, kind = low.shape[-1], np.float32 if dtype == np.float32 else np.float64
+    lows, highs = (np.ascontiguousarray(end, kind).reshape(-1, K) for end in (low, high))
+    ends, tops = np.empty((len(lows), 2, K), kind), np.empty((len(lows), 2), kind)
+    if _kernels.reachable_bounds(lows, highs, slack, tolerance, ends, tops, num_threads()) >= 0:
+        _refuse_bounds(low, high, slack, tolerance)
+    bounds = ends.reshape(*low.shape[:-1], 2, K).astype(dtype, copy=False)
+    if strict:
+        fix = "no distribution goes there; strict=False tightens it"
+        _refuse_first(bounds[..., 0, :] > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
+        _refuse_first(bounds[..., 1, :] < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
+    tops.flags.writeable = False
+    return bounds, tops.reshape(*low.shape[:-1], 2)
+
+
+def _refuse_bounds(low: Array, high: Array, slack: float, tolerance: float) -> None:
+    """Say what is wrong with the bounds, if it is more than the rounding of a sum."""
     low = _validation.finite(low, "lower").astype(np.float64)
     high = _validation.finite(high, "upper").astype(np.float64)
-    _refuse_first(low < -slack, "lower", "is {:.6g} at {}", low, "pass probabilities in [0, 1]")
-    _refuse_first(
-        high > 1 + slack, "upper", "is {:.6g} at {}", high, "pass probabilities in [0, 1]"
-    )
-    _refuse_first(
-        low > high + slack, "lower", "is {:.6g} at {}, above upper", low, "pass lower <= upper"
-    )
-    low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-    sums = low.sum(axis=-1), high.sum(axis=-1)
+    fix = "pass probabilities in [0, 1]"
+    _refuse_first(low < -slack, "lower", "is {:.6g} at {}", low, fix)
+    _refuse_first(high > 1 + slack, "upper", "is {:.6g} at {}", high, fix)
+    above = "is {:.6g} at {}, above upper"
+    _refuse_first(low > high + slack, "lower", above, low, "pass lower <= upper")
+    sums = np.clip(low, 0.0, 1.0).sum(axis=-1), np.clip(high, 0.0, 1.0).sum(axis=-1)
     empty = "the set is empty: pass bounds with sum(lower) <= 1 <= sum(upper)"
     _refuse_first(sums[0] > 1 + tolerance, "lower", "sums to {:.6g} at {}", sums[0], empty)
     _refuse_first(sums[1] < 1 - tolerance, "upper", "sums to {:.6g} at {}", sums[1], empty)
-    # Sums on the wrong side of 1 by rounding: the bounds meet there.
-    low /= np.maximum(sums[0], 1.0)[..., None]
-    high /= np.minimum(sums[1], 1.0)[..., None]
-    high = np.maximum(low, high)
-    L, U = low.sum(axis=-1, keepdims=True), high.sum(axis=-1, keepdims=True)
-    reach_low = np.minimum(np.maximum(low, 1 - (U - high)), high)
-    reach_high = np.maximum(np.minimum(high, 1 - (L - low)), reach_low)
-    if strict:
-        fix = "no distribution goes there; strict=False tightens it"
-        _refuse_first(reach_low > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
-        _refuse_first(reach_high < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
-    return reach_low, reach_high
 
 
 def _refuse_first(bad: Array, name: str, problem: str, values: Array, fix: str) -> None:

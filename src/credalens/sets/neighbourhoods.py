@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from credalens.sets.intervals import (
     box_corners,
     padded,
 )
-from credalens.sets.support import SupportSet, entropy
+from credalens.sets.support import SupportSet, entropy, is_tv, largest
 from credalens.sets.tensor_sets import TensorBall, TensorContamination
 
 
@@ -32,24 +34,28 @@ class _Neighbourhood(SupportSet):
         middle = _validation.probabilities(
             center, "center", axes=("classes",), normalize=normalize, validate=validate
         )
-        sizes = _validation.finite(size, self._size_name)
-        outside = (sizes < 0) | (sizes > 1)
-        if outside.any():
-            where = tuple(np.argwhere(outside)[0])
-            at = f" at index {_validation.place(where)} (zero-based)" if where else ""
-            _validation.refuse(
-                self._size_name, f"is {sizes[where]:.6g}{at}", "pass numbers in [0, 1]"
-            )
-        try:
-            lead = np.broadcast_shapes(middle.shape[:-1], sizes.shape)
-        except ValueError:
-            _validation.refuse(
-                self._size_name,
-                f"has shape {sizes.shape}",
-                f"pass one number, or one an instance, {middle.shape[:-1]}",
-            )
-        middle = np.broadcast_to(middle, (*lead, middle.shape[-1]))
-        self._set((middle, np.broadcast_to(sizes, lead)), origin)
+        sizes = _validation.numeric(size, self._size_name)
+        # A NaN is not between them either.
+        if not (sizes.min(initial=0.0) >= 0 and sizes.max(initial=0.0) <= 1):
+            self._refuse_size(sizes)
+        if sizes.shape != middle.shape[:-1]:
+            try:
+                lead = np.broadcast_shapes(middle.shape[:-1], sizes.shape)
+            except ValueError:
+                _validation.refuse(
+                    self._size_name,
+                    f"has shape {sizes.shape}",
+                    f"pass one number, or one an instance, {middle.shape[:-1]}",
+                )
+            middle = np.broadcast_to(middle, (*lead, middle.shape[-1]))
+            sizes = np.broadcast_to(sizes, lead)
+        self._set((middle, sizes), origin)
+
+    def _refuse_size(self, sizes: Array) -> NoReturn:
+        _validation.finite(sizes, self._size_name)
+        where = tuple(np.argwhere((sizes < 0) | (sizes > 1))[0])
+        at = f" at index {_validation.place(where)} (zero-based)" if where else ""
+        _validation.refuse(self._size_name, f"is {sizes[where]:.6g}{at}", "pass numbers in [0, 1]")
 
     @classmethod
     def _tensor_parts(cls, arrays: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
@@ -67,12 +73,34 @@ class _Neighbourhood(SupportSet):
     def _data(self) -> tuple[Array, Array]:
         """Return centre and size in float64, the size with an axis for the classes."""
         center, size = self._parts
-        return center.astype(np.float64), size.astype(np.float64)[..., None]
+        return center.astype(np.float64, copy=False), size.astype(np.float64, copy=False)[..., None]
 
-    def _sure(self) -> tuple[Array, Array]:
-        """Return the ends of the one class there is, which no size makes less than sure."""
-        sure = np.ones((*self.batch_shape, 1), self.dtype)
-        return sure, sure.copy()
+    @staticmethod
+    @abstractmethod
+    def _low_end(center: Array, size: Array) -> Array:
+        """Return the lower probability of a class that has so much in the centre; it grows."""
+
+    @staticmethod
+    @abstractmethod
+    def _high_end(center: Array, size: Array) -> Array:
+        """Return the upper probability of such a class; it grows as well."""
+
+    def _class_lower(self) -> Array:
+        return self._class_end(self._low_end)
+
+    def _class_upper(self) -> Array:
+        return self._class_end(self._high_end)
+
+    def _class_end(self, end: Callable[[Array, Array], Array]) -> Array:
+        if self.n_classes == 1:  # no size makes it less than sure
+            return np.ones((*self.batch_shape, 1), self.dtype)
+        return np.asarray(end(*self._data()), self.dtype)
+
+    def _class_tops(self) -> tuple[Array, Array]:
+        if self.n_classes == 1:
+            return np.ones(self.batch_shape), np.ones(self.batch_shape)
+        top, size = largest(self._parts[0]), self._parts[1].astype(np.float64, copy=False)
+        return self._low_end(top, size), self._high_end(top, size)
 
     def is_two_monotone(self) -> Any:
         """Say whether the lower probability is 2-monotone: that of a neighbourhood is."""
@@ -126,12 +154,13 @@ class Contamination(_Neighbourhood):
         """The share that may be anything, ``(...)``."""
         return self.origin.wrap(np.asarray(self._parts[1]))
 
-    def _class_ends(self) -> tuple[Array, Array]:
-        if self.n_classes == 1:
-            return self._sure()
-        center, epsilon = self._data()
-        low = (1 - epsilon) * center
-        return low.astype(self.dtype), np.minimum(low + epsilon, 1.0).astype(self.dtype)
+    @staticmethod
+    def _low_end(center: Array, size: Array) -> Array:
+        return np.asarray((1 - size) * center)
+
+    @staticmethod
+    def _high_end(center: Array, size: Array) -> Array:
+        return np.asarray(np.minimum((1 - size) * center + size, 1.0))
 
     def _best(self, f: Array, *parts: Array) -> Array:
         center, epsilon = parts
@@ -156,7 +185,8 @@ class Contamination(_Neighbourhood):
         Integral probability metrics are norms of ``p - q``: epsilon times the largest distance
         between two classes.
         """
-        between = float(distance.diameter(np.eye(self.n_classes)))
+        apart = float(self.n_classes > 1)
+        between = apart if is_tv(distance) else float(distance.diameter(np.eye(self.n_classes)))
         return np.asarray(self._parts[1] * between, self.dtype)
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
@@ -212,7 +242,7 @@ class Contamination(_Neighbourhood):
         return self.origin.wrap(np.asarray(inside))
 
     def _holds(self, inner: CredalSet, tolerance: float) -> Array:
-        return np.asarray((inner.lower() >= self._class_ends()[0] - tolerance).all(axis=-1))
+        return np.asarray((inner.lower() >= self._class_lower() - tolerance).all(axis=-1))
 
     def translate(self, t: Any) -> Self:
         """Return the set moved by `t`, ``(K,)`` or ``(..., K)``, whose entries sum to 0.
@@ -283,12 +313,13 @@ class TotalVariationBall(_Neighbourhood, ExcessSet):
         """The radius, ``(...)``."""
         return self.origin.wrap(np.asarray(self._parts[1]))
 
-    def _class_ends(self) -> tuple[Array, Array]:
-        if self.n_classes == 1:
-            return self._sure()
-        center, radius = self._data()
-        low, high = np.maximum(center - radius, 0.0), np.minimum(center + radius, 1.0)
-        return low.astype(self.dtype), high.astype(self.dtype)
+    @staticmethod
+    def _low_end(center: Array, size: Array) -> Array:
+        return np.asarray(np.maximum(center - size, 0.0))
+
+    @staticmethod
+    def _high_end(center: Array, size: Array) -> Array:
+        return np.asarray(np.minimum(center + size, 1.0))
 
     def _best(self, f: Array, *parts: Array) -> Array:
         center, radius = parts

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, num_threads
+from credalens._arrays import Array, blocks, num_threads
 from credalens.sets.array_set import ArraySet
 from credalens.sets.base import HasDiameter
 
@@ -26,7 +26,7 @@ class SupportSet(ArraySet):
     """A credal set that finds its best member for any test function.
 
     From the best member follow expectations and, by column generation, matrix games; total
-    variation needs three more closed forms: `_class_ends`, `_minimax` and `_tv_bounds`.
+    variation needs more closed forms: of the ends of the classes, `_minimax` and `_tv_bounds`.
     """
 
     def _pieces(self) -> Iterator[tuple[int, int, list[Array]]]:
@@ -63,8 +63,16 @@ class SupportSet(ArraySet):
         """
 
     @abstractmethod
-    def _class_ends(self) -> tuple[Array, Array]:
-        """Return the lower and the upper probability of each class, ``(..., K)``."""
+    def _class_lower(self) -> Array:
+        """Return the lower probability of each class, ``(..., K)``."""
+
+    @abstractmethod
+    def _class_upper(self) -> Array:
+        """Return the upper probability of each class, ``(..., K)``."""
+
+    @abstractmethod
+    def _class_tops(self) -> tuple[Array, Array]:
+        """Return the largest lower and the largest upper probability of a class."""
 
     @abstractmethod
     def _minimax(self) -> Array:
@@ -75,6 +83,10 @@ class SupportSet(ArraySet):
         """Return bounds of the total variation diameter, equal where it is known exactly."""
 
     # ---- what follows
+
+    def _class_ends(self) -> tuple[Array, Array]:
+        """Return the lower and the upper probability of each class, ``(..., K)``."""
+        return self._class_lower(), self._class_upper()
 
     def lower(self, f: Any = None) -> Any:
         """Return the smallest expectation over the set of each test function.
@@ -99,7 +111,7 @@ class SupportSet(ArraySet):
 
     def _expectation(self, f: Any, sign: float) -> Any:
         if f is None:
-            return self.origin.wrap(self._class_ends()[sign > 0])
+            return self.origin.wrap(self._class_upper() if sign > 0 else self._class_lower())
         functions = _validation.expectands(f, self.n_classes)
         many = np.atleast_2d(functions)
 
@@ -161,11 +173,11 @@ class SupportSet(ArraySet):
         ValueError
             If only bounds can be certified; `diameter_bounds` returns them.
         """
-        return self._tv_diameter() if _is_tv(distance) else super().diameter(distance)
+        return self._tv_diameter() if is_tv(distance) else super().diameter(distance)
 
     def diameter_bounds(self, distance: HasDiameter) -> tuple[Array, Array]:
         """Return certified bounds of the diameter, equal where it is known exactly."""
-        if not _is_tv(distance):
+        if not is_tv(distance):
             return super().diameter_bounds(distance)
         lower, upper = self._tv_bounds()
         return np.asarray(lower, self.dtype), np.asarray(upper, self.dtype)
@@ -185,9 +197,8 @@ class SupportSet(ArraySet):
 
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
-        low, high = self._class_ends()
-        wide = 2 * self._tv_diameter() if diameter else None
-        return low.max(axis=-1), high.max(axis=-1), wide
+        low, high = (np.asarray(top, self.dtype) for top in self._class_tops())
+        return low, high, 2 * self._tv_diameter() if diameter else None
 
     def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap."""
@@ -233,12 +244,21 @@ class SupportSet(ArraySet):
         return np.maximum(moved, 0.0)
 
 
+def largest(rows: Array) -> Array:
+    """Return the largest entry of each row ``(..., K)``, float64."""
+    result = np.empty(math.prod(rows.shape[:-1]))
+    for start, stop, block in blocks(rows, 1, large=True):
+        _kernels.row_largest(block, result[start:stop], num_threads())
+    return result.reshape(rows.shape[:-1])
+
+
 def entropy(p: Array) -> Array:
     """Return the Shannon entropy of ``(..., K)`` in nats; ``0 log 0 = 0``."""
     terms = p * np.log(np.where(p > 0, p, 1.0))
     return np.asarray(np.maximum(-terms.sum(axis=-1), 0.0))
 
 
-def _is_tv(distance: HasDiameter) -> bool:
+def is_tv(distance: HasDiameter) -> bool:
+    """Say whether a distance is total variation."""
     # Sets and distances do not import each other: a distance is known by its name.
     return getattr(distance, "name", None) == "tv"

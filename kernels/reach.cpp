@@ -1,0 +1,246 @@
+#include "reach.hpp"
+
+#include "first_bad.hpp"
+#include "shuffles.hpp"
+#include "parallel.hpp"
+
+namespace credalens {
+namespace {
+
+// Compiled without finite-math flags: a NaN must reach the sums, and fail the comparisons there. So
+// `clipped` has the entry where a comparison that fails leaves it.
+//
+// With eight classes or more the lanes are classes, and the last vector overlaps the one before;
+// with fewer the lanes are eight instances. Sums leave out the lanes that were seen before.
+
+CREDALENS_INLINE Double8 all8(double x) { return Double8{} + x; }
+
+CREDALENS_INLINE Double8 clipped(const Double8& x) { return min8(all8(1.0), max8(Double8{}, x)); }
+
+CREDALENS_INLINE void put8(double* x, const Double8& v) { store8(x, v); }
+CREDALENS_INLINE void put8(float* x, const Double8& v) {
+    const Float8 narrow = __builtin_convertvector(v, Float8);
+    std::memcpy(x, &narrow, sizeof narrow);
+}
+
+struct Ends {
+    Double8 low, high;
+};
+
+CREDALENS_INLINE Ends inside(const Double8& l, const Double8& u) {
+    const Double8 low = clipped(l);
+    return {low, max8(low, clipped(u))};
+}
+
+CREDALENS_INLINE Double8 violation(const Double8& l, const Double8& u) {
+    return max8(max8(l - u, -l), u - 1.0);
+}
+
+CREDALENS_INLINE Ends reached(const Ends& own, const Double8& L, const Double8& U) {
+    const Double8 low = min8(max8(own.low, 1.0 - (U - own.high)), own.high);
+    return {low, max8(min8(own.high, 1.0 - (L - own.low)), low)};
+}
+
+// Where the next vector of classes starts, or K.
+CREDALENS_INLINE int following(int y, int K) {
+    return y + kLanes == K ? K : (y + 2 * kLanes <= K ? y + kLanes : K - kLanes);
+}
+
+// One instance. False if it is bad.
+template <class T>
+CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slack,
+                                 double tolerance, T* bounds, T* tops) {
+    Double8 lows = {}, highs = {}, worst = {};
+    for (int y = 0, seen = 0; y < K; seen = y + kLanes, y = following(y, K)) {
+        const Double8 l = load8(low + y), u = load8(high + y);
+        const Ends own = inside(l, u);
+        worst = max8(violation(l, u), worst);
+        lows += lanes_from(own.low, seen - y);
+        highs += lanes_from(own.high, seen - y);
+    }
+    double L = sum8(lows), U = sum8(highs), shrink = 1.0, grow = 1.0;
+    const bool good = top8(worst) <= slack && L <= 1.0 + tolerance && U >= 1.0 - tolerance;
+    const bool off = !(L <= 1.0 && U >= 1.0);
+    if (off) {  // by rounding: the bounds meet there
+        shrink = L > 1.0 ? L : 1.0;
+        grow = U < 1.0 ? U : 1.0;
+        lows = highs = Double8{};
+        for (int y = 0, seen = 0; y < K; seen = y + kLanes, y = following(y, K)) {
+            const Ends own = inside(load8(low + y), load8(high + y));
+            lows += lanes_from(own.low / shrink, seen - y);
+            highs += lanes_from(own.high / grow, seen - y);
+        }
+        L = sum8(lows);
+        U = sum8(highs);
+    }
+    Ends most = {};
+    for (int y = 0; y < K; y = following(y, K)) {
+        Ends own = inside(load8(low + y), load8(high + y));
+        if (off) own = {own.low / shrink, own.high / grow};
+        const Ends ends = reached(own, all8(L), all8(U));
+        put8(bounds + y, ends.low);
+        put8(bounds + K + y, ends.high);
+        most = {max8(ends.low, most.low), max8(ends.high, most.high)};
+    }
+    tops[0] = static_cast<T>(top8(most.low));
+    tops[1] = static_cast<T>(top8(most.high));
+    return good;
+}
+
+// Entry y of up to eight instances; the last one stands for those that are missing.
+template <class T>
+CREDALENS_INLINE Double8 gathered(const T* entries, int K, int count) {
+    Double8 v;
+    for (int i = 0; i < kLanes; ++i) v[i] = entries[(i < count ? i : count - 1) * K];
+    return v;
+}
+
+// Up to eight instances of fewer than eight classes. Bit i of the result says that i is bad.
+template <class T>
+CREDALENS_INLINE int reach_few(const T* low, const T* high, int K, int count, double slack,
+                               double tolerance, T* bounds, T* tops) {
+    Ends own[kLanes], most = {};
+    Double8 L = {}, U = {}, worst = {};
+    for (int y = 0; y < K; ++y) {
+        const Double8 l = gathered(low + y, K, count), u = gathered(high + y, K, count);
+        worst = max8(violation(l, u), worst);
+        own[y] = inside(l, u);
+        L += own[y].low;
+        U += own[y].high;
+    }
+    int bad = 0;
+    bool off = false;
+    for (int i = 0; i < count; ++i) {
+        const bool good = worst[i] <= slack && L[i] <= 1.0 + tolerance && U[i] >= 1.0 - tolerance;
+        bad |= !good << i;
+        off |= !(L[i] <= 1.0 && U[i] >= 1.0);
+    }
+    if (off) {  // as above; dividing by 1 leaves the other instances as they are
+        const Double8 shrink = max8(L, all8(1.0)), grow = min8(U, all8(1.0));
+        L = U = Double8{};
+        for (int y = 0; y < K; ++y) {
+            own[y] = {own[y].low / shrink, own[y].high / grow};
+            L += own[y].low;
+            U += own[y].high;
+        }
+    }
+    for (int y = 0; y < K; ++y) {
+        const Ends ends = reached(own[y], L, U);
+        for (int i = 0; i < count; ++i) {
+            bounds[2 * i * K + y] = static_cast<T>(ends.low[i]);
+            bounds[(2 * i + 1) * K + y] = static_cast<T>(ends.high[i]);
+        }
+        most = {max8(ends.low, most.low), max8(ends.high, most.high)};
+    }
+    for (int i = 0; i < count; ++i) {
+        tops[2 * i] = static_cast<T>(most.low[i]);
+        tops[2 * i + 1] = static_cast<T>(most.high[i]);
+    }
+    return bad;
+}
+
+template <class T>
+CREDALENS_INLINE void reach_all(const T* low, const T* high, std::size_t begin, std::size_t end,
+                                int K, double slack, double tolerance, T* bounds, T* tops,
+                                FirstBad& first) {
+    const std::size_t classes = K;
+    if (K >= kLanes) {
+        for (std::size_t i = begin; i < end; ++i) {
+            if (!reach_many(low + i * classes, high + i * classes, K, slack, tolerance,
+                            bounds + 2 * i * classes, tops + 2 * i)) {
+                first.see(i);
+            }
+        }
+        return;
+    }
+    for (std::size_t i = begin; i < end; i += kLanes) {
+        const T *l = low + i * classes, *u = high + i * classes;
+        T* to = bounds + 2 * i * classes;
+        // A count that the compiler knows, for all but the last instances.
+        int bad = end - i >= kLanes
+                      ? reach_few(l, u, K, kLanes, slack, tolerance, to, tops + 2 * i)
+                      : reach_few(l, u, K, static_cast<int>(end - i), slack, tolerance, to,
+                                  tops + 2 * i);
+        for (std::size_t at = i; bad != 0; bad >>= 1, ++at) {
+            if (bad & 1) first.see(at);
+        }
+    }
+}
+
+CREDALENS_CLONES void reach_range(const float* low, const float* high, std::size_t begin,
+                                  std::size_t end, int K, double slack, double tolerance,
+                                  float* bounds, float* tops, FirstBad& first) {
+    reach_all(low, high, begin, end, K, slack, tolerance, bounds, tops, first);
+}
+
+CREDALENS_CLONES void reach_range(const double* low, const double* high, std::size_t begin,
+                                  std::size_t end, int K, double slack, double tolerance,
+                                  double* bounds, double* tops, FirstBad& first) {
+    reach_all(low, high, begin, end, K, slack, tolerance, bounds, tops, first);
+}
+
+template <class T>
+CREDALENS_INLINE void largest_all(const T* rows, std::size_t begin, std::size_t end, int K,
+                                  double* largest) {
+    const std::size_t classes = K;
+    if (K >= kLanes) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const T* row = rows + i * classes;
+            Double8 most = load8(row);
+            for (int y = following(0, K); y < K; y = following(y, K)) {
+                most = max8(load8(row + y), most);
+            }
+            largest[i] = top8(most);
+        }
+        return;
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+        double most = rows[i * classes];
+        for (std::size_t y = 1; y < classes; ++y) {
+            const double x = rows[i * classes + y];
+            most = x > most ? x : most;
+        }
+        largest[i] = most;
+    }
+}
+
+CREDALENS_CLONES void largest_range(const float* rows, std::size_t begin, std::size_t end, int K,
+                                    double* largest) {
+    largest_all(rows, begin, end, K, largest);
+}
+
+CREDALENS_CLONES void largest_range(const double* rows, std::size_t begin, std::size_t end, int K,
+                                    double* largest) {
+    largest_all(rows, begin, end, K, largest);
+}
+
+}  // namespace
+
+template <class T>
+std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
+                              double tolerance, T* bounds, T* tops, int threads) {
+    FirstBad first;
+    parallel_for(n, 1 + (std::size_t{1} << 15) / K, threads,
+                 [&](std::size_t begin, std::size_t end) {
+                     reach_range(low, high, begin, end, K, slack, tolerance, bounds, tops,
+                                 first);
+                 });
+    return first.value();
+}
+
+template <class T>
+void row_largest(const T* rows, std::size_t n, int K, double* largest, int threads) {
+    parallel_for(n, 1 + (std::size_t{1} << 18) / K, threads,
+                 [&](std::size_t begin, std::size_t end) {
+                     largest_range(rows, begin, end, K, largest);
+                 });
+}
+
+template std::int64_t reachable_bounds(const float*, const float*, std::size_t, int, double, double,
+                                       float*, float*, int);
+template std::int64_t reachable_bounds(const double*, const double*, std::size_t, int, double,
+                                       double, double*, double*, int);
+template void row_largest(const float*, std::size_t, int, double*, int);
+template void row_largest(const double*, std::size_t, int, double*, int);
+
+}  // namespace credalens

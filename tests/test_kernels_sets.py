@@ -1,0 +1,337 @@
+"""The compiled checks and closed forms of boxes and capacities, against literal Python.
+
+These tests also run under AddressSanitizer and UBSan, so that an access outside a row is seen.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from credalens import _kernels
+
+dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+classes = pytest.mark.parametrize("K", [1, 2, 3, 4, 5, 7])
+TOLERANCE, LIMIT, SLACK = 1e-4, 1e-6, 1e-6
+
+
+def masses(n, K, seed=0):
+    """Masses on random events, with many that bear none."""
+    rng = np.random.default_rng(seed)
+    m = rng.exponential(size=(n, 1 << K)) * (rng.random((n, 1 << K)) < 0.6)
+    m[:, 0] = 0.0
+    m[:, -1] += 0.1
+    return m / m.sum(axis=1, keepdims=True)
+
+
+def below(m):
+    """Sum of the masses of the subsets of every event."""
+    size = m.shape[1]
+    return np.stack([m[:, [b for b in range(size) if b | a == a]].sum(axis=1)
+                     for a in range(size)], axis=1)  # fmt: skip
+
+
+def capacities(n, K, dtype=np.float64, seed=0):
+    values = below(masses(n, K, seed))
+    values[:, -1] = 1.0
+    return values.astype(dtype)
+
+
+def check(values, threads=2):
+    flags = np.zeros(len(values), bool)
+    bad = _kernels.check_capacities(values, TOLERANCE, LIMIT, flags, threads)
+    return bad, flags
+
+
+def second_differences(v):
+    """Every ``v(A + i + j) - v(A + i) - v(A + j) + v(A)`` of one set function."""
+    K = len(v).bit_length() - 1
+    return [v[a | 1 << i | 1 << j] - v[a | 1 << i] - v[a | 1 << j] + v[a]
+            for i, j in itertools.combinations(range(K), 2)
+            for a in range(len(v)) if not a >> i & 1 and not a >> j & 1]  # fmt: skip
+
+
+# ---------------------------------------------------------------- lower probabilities
+
+
+@classes
+@dtypes
+def test_belief_functions_are_lower_probabilities(K, dtype):
+    bad, flags = check(capacities(9, K, dtype))
+    assert bad == -1
+    assert flags.all()
+
+
+@classes
+def test_every_value_that_is_not_monotone_is_seen(K):
+    good = capacities(1, K)[0]
+    for y in range(K):
+        for a in (a for a in range(1 << K) if not a >> y & 1):
+            values = np.stack([good, good, good])
+            values[1, a] = values[1, a | 1 << y] + 2 * TOLERANCE
+            assert check(values)[0] == 1
+
+
+@pytest.mark.parametrize("K", [2, 3, 4, 5, 6])
+def test_every_second_difference_is_seen(K):
+    good = np.array([bin(a).count("1") / K for a in range(1 << K)])  # all differences are 0
+    for i, j in itertools.combinations(range(K), 2):
+        for a in (a for a in range(1 << K) if not a >> i & 1 and not a >> j & 1):
+            values = np.stack([good, good])
+            both = a | 1 << i | 1 << j
+            values[1, [b for b in range(1 << K) if b & both == b]] -= 2 * LIMIT
+            least = min(second_differences(np.r_[0.0, values[1, 1:-1], 1.0]))
+            assert_array_equal(check(values)[1], [True, least >= -LIMIT])
+
+
+@classes
+def test_two_monotone_or_not_as_all_differences_say(K):
+    rng = np.random.default_rng(K)
+    size = np.array([bin(a).count("1") for a in range(1 << K)])
+    # By size only, and not all convex.
+    values = np.ascontiguousarray(np.sort(rng.random((40, K + 1)), axis=1)[:, size] ** 2)
+    values[:20] = capacities(20, K, seed=1)
+    values[:, 0], values[:, -1] = 0.0, 1.0
+    literal = [min(second_differences(v), default=0.0) >= -LIMIT for v in values]
+    assert_array_equal(check(values)[1], literal)
+    assert K < 3 or 0 < sum(literal) < 40
+
+
+@classes
+@dtypes
+def test_ends_and_what_is_not_finite(K, dtype):
+    for event, value in [(0, 0.01), (-1, 0.99), (0, np.nan), (-1, np.inf), (1, -np.inf),
+                         ((1 << K) // 2, np.nan)]:  # fmt: skip
+        values = capacities(4, K, dtype)
+        values[2:, event] = value
+        assert check(values)[0] == 2
+
+
+@classes
+def test_ends_within_tolerance_count_as_exact(K):
+    values = np.tile([bin(a).count("1") / K for a in range(1 << K)], (3, 1))  # differences are 0
+    values[1, 0], values[1, -1] = -TOLERANCE / 2, 1 - TOLERANCE / 2
+    bad, flags = check(values)
+    assert bad == -1
+    assert flags.all()
+
+
+def test_first_bad_instance_whatever_the_threads():
+    values = capacities(5000, 6)
+    values[300:, 0] = 1.0  # a second thread sees a later one before the first is there
+    assert {check(values, threads)[0] for threads in (1, 2, 3, 5) for _ in range(10)} == {300}
+
+
+# ---------------------------------------------------------------- closed forms
+
+
+@classes
+@dtypes
+def test_belief_values(K, dtype):
+    m = masses(11, K).astype(dtype)
+    values = np.full_like(m, np.nan)
+    _kernels.belief_values(m, values, 2)
+    assert_allclose(values, below(m.astype(np.float64)), rtol=0, atol=1e-6 if dtype == np.float32
+                    else 1e-15)  # fmt: skip
+    assert (values[:, -1] == 1).all()
+    assert values.max() <= 1
+
+
+@classes
+@dtypes
+def test_event_dot(K, dtype):
+    values, weights = capacities(11, K, dtype), np.random.default_rng(3).normal(size=1 << K)
+    total = np.full(11, np.nan)
+    _kernels.event_dot(values, weights, total, 2)
+    assert_allclose(total, [math.fsum(map(float, v * weights)) for v in values], atol=1e-14)
+
+
+@classes
+@dtypes
+def test_tops_of_the_classes(K, dtype):
+    values = capacities(11, K, dtype)
+    lower, upper = np.full((2, 11), np.nan)
+    _kernels.class_tops(values, lower, upper, 2)
+    assert_array_equal(lower, [max(v[1 << y] for y in range(K)) for v in values])
+    rest = [min(float(v[len(v) - 1 - (1 << y)]) for y in range(K)) for v in values]
+    assert_array_equal(upper, 1 - np.array(rest))
+
+
+@classes
+@dtypes
+def test_widest_event(K, dtype):
+    values = capacities(11, K, dtype)
+    width = np.full(11, np.nan)
+    _kernels.widest_event(values, width, 2)
+    proper = range(1, (1 << K) - 1)
+    literal = [max((1 - float(v[a]) - float(v[len(v) - 1 - a]) for a in proper), default=0.0)
+               for v in values]  # fmt: skip
+    assert_allclose(width, literal, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 4, 5])
+@dtypes
+def test_least_even(K, dtype):
+    values = capacities(11, K, dtype)
+    value, corner = np.full(11, np.nan), np.full((11, K), np.nan)
+    _kernels.least_even(values, value, corner, 2)
+    for v, h, p in zip(values.astype(np.float64), value, corner, strict=True):
+        orders = [[v[sum(1 << z for z in order[: k + 1])] - v[sum(1 << z for z in order[:k])]
+                   for k in range(K)] for order in itertools.permutations(range(K))]  # fmt: skip
+        entropies = [-sum(x * math.log(x) for x in map(float, o) if x > 0) for o in orders]
+        assert h == pytest.approx(min(entropies), abs=1e-12)
+        assert -sum(x * math.log(x) for x in p if x > 0) == pytest.approx(h, abs=1e-12)
+        assert all(sum(p[y] for y in range(K) if a >> y & 1) >= v[a] - 1e-6 for a in range(len(v)))
+
+
+# ---------------------------------------------------------------- boxes
+
+
+def boxes(n, K, dtype=np.float64, seed=0):
+    """Feasible bounds; most are not reachable."""
+    rng = np.random.default_rng(seed)
+    p, spread = rng.dirichlet(np.full(K, 0.7), n), rng.random((2, n, K)) * rng.random((n, 1))
+    low, high = p - p * spread[0], p + (1 - p) * spread[1]
+    return low.astype(dtype), high.astype(dtype)
+
+
+def reach(low, high, threads=2):
+    bounds = np.full((len(low), 2, low.shape[1]), np.nan, low.dtype)
+    tops = np.full((len(low), 2), np.nan, low.dtype)
+    bad = _kernels.reachable_bounds(low, high, SLACK, TOLERANCE, bounds, tops, threads)
+    assert bad >= 0 or (tops == bounds.max(axis=2)).all()
+    return bad, bounds
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 16, 21])
+@dtypes
+def test_reachable_bounds(K, dtype):
+    low, high = boxes(13, K, dtype)
+    bad, bounds = reach(low, high)
+    assert bad == -1
+    for l, u, (bottom, top) in zip(low, high, bounds, strict=True):  # noqa: E741
+        for y in range(K):
+            others = [z for z in range(K) if z != y]
+            least = max(float(l[y]), 1 - sum(float(u[z]) for z in others))
+            most = min(float(u[y]), 1 - sum(float(l[z]) for z in others))
+            assert bottom[y] == pytest.approx(least, abs=1e-6 if dtype == np.float32 else 1e-14)
+            assert top[y] == pytest.approx(most, abs=1e-6 if dtype == np.float32 else 1e-14)
+    assert (bounds[:, 0] <= bounds[:, 1]).all()
+    assert (bounds >= 0).all()
+    assert (bounds <= 1).all()
+
+
+@pytest.mark.parametrize("K", [1, 5, 8, 19])
+@dtypes
+def test_bounds_that_are_wrong(K, dtype):
+    for side, value in [(0, -0.1), (1, 1.1), (0, np.nan), (1, np.nan), (0, -np.inf), (1, np.inf),
+                        (0, np.inf), (1, -np.inf)]:  # fmt: skip
+        for y in (0, K - 1):
+            given = boxes(4, K, dtype)
+            given[side][2:, y] = value
+            assert reach(*given)[0] == 2
+    low, high = boxes(4, K, dtype)
+    low[1, -1] = high[1, -1] + 2 * SLACK
+    assert reach(low, high)[0] == 1
+    zeros, ones = np.zeros((1, K), dtype), np.ones((1, K), dtype)
+    assert reach(zeros, ones * (1 - 2 * TOLERANCE) / K)[0] == 0
+    assert reach(ones * (1 + 2 * TOLERANCE) / K, ones)[0] == 0
+
+
+@pytest.mark.parametrize("K", [2, 5, 8, 19])
+@pytest.mark.parametrize("scale", [1 - TOLERANCE / 2, 1 + TOLERANCE / 2])
+def test_sums_off_by_rounding_meet_at_one(K, scale):
+    p = np.random.default_rng(0).dirichlet(np.ones(K), 3)
+    bad, bounds = reach(p * scale, p * scale)
+    assert bad == -1
+    assert_allclose(bounds, np.stack([p, p], axis=1), rtol=0, atol=1e-14)
+
+
+@dtypes
+def test_bounds_do_not_depend_on_batch_and_threads(dtype):
+    low, high = boxes(9000, 11, dtype)
+    whole = reach(low, high, 1)[1]
+    assert_array_equal(reach(low, high, 3)[1], whole)
+    assert_array_equal(reach(low[77:78], high[77:78])[1], whole[77:78])
+    low[[8999, 700, 4000], 3] = -1
+    assert {reach(low, high, threads)[0] for threads in (1, 2, 5)} == {700}
+
+
+@dtypes
+def test_values_do_not_depend_on_batch_and_threads(dtype):
+    values, weights = capacities(3000, 6, dtype), np.random.default_rng(3).normal(size=64)
+
+    def answers(v, threads):
+        n = len(v)
+        belief, (total, width, least), corner = np.empty_like(v), np.empty((3, n)), np.empty((n, 6))
+        _kernels.belief_values(v, belief, threads)
+        _kernels.event_dot(v, weights, total, threads)
+        _kernels.widest_event(v, width, threads)
+        _kernels.least_even(v, least, corner, threads)
+        return belief, total, width, least, corner, check(v, threads)[1]
+
+    for one, many, some in zip(answers(values, 1), answers(values, 3), answers(values[40:45], 2),
+                               strict=True):  # fmt: skip
+        assert_array_equal(one, many)
+        assert_array_equal(one[40:45], some)
+
+
+def test_no_instances():
+    assert reach(*np.empty((2, 0, 4)))[0] == -1
+    assert check(np.empty((0, 8)))[0] == -1
+
+
+@pytest.mark.parametrize("K", [1, 2, 7, 8, 9])
+def test_widths(K):
+    bounds = reach(*boxes(13, K))[1]
+    widths, lows, highs = np.full((13, K), np.nan), np.full(13, np.nan), np.full(13, np.nan)
+    _kernels.box_widths(bounds, widths, lows, highs, 2)
+    assert_array_equal(widths, bounds[:, 1] - bounds[:, 0])
+    assert_allclose(np.stack([lows, highs], axis=1), bounds.sum(axis=2), rtol=1e-14)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 12, 21])
+@dtypes
+def test_largest_of_each_row(K, dtype):
+    rows = np.random.default_rng(K).normal(size=(13, K)).astype(dtype)
+    largest = np.full(13, np.nan)
+    _kernels.row_largest(rows, largest, 2)
+    assert_array_equal(largest, rows.max(axis=1))
+
+
+# ---------------------------------------------------------------- sums over events
+
+
+def weighted(n, K, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=(n, K)) * (rng.random((n, K)) < 0.9) / K, rng.random(n) / 2
+
+
+def event_weights(w):
+    """The weight of every event of one instance."""
+    return [math.fsum(x for y, x in enumerate(w) if a >> y & 1) for a in range(1 << len(w))]
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 4, 9, 10, 11])  # 11 meets in the middle
+def test_balanced_subsets(K):
+    weights, cap = weighted(5, K)
+    lower, upper = np.full((2, 5), np.nan)
+    _kernels.balanced_subsets(weights, cap, lower, upper, 2)
+    literal = [max(min(x, math.fsum(w) - x, c) for x in event_weights(w))
+               for w, c in zip(weights, cap, strict=True)]  # fmt: skip
+    assert_allclose(lower, literal, rtol=0, atol=1e-14)
+    assert_array_equal(upper, lower)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 4, 11, 12, 13])  # 13 meets in the middle
+def test_excess_sums(K):
+    weights, threshold = weighted(3, K)
+    by_size = np.r_[0.0, np.random.default_rng(K).random(K - 1), 0.0]
+    value = np.full(3, np.nan)
+    _kernels.excess_sums(weights, threshold, by_size, value, 2)
+    literal = [math.fsum(by_size[bin(a).count("1")] * max(x - t, 0.0)
+                         for a, x in enumerate(event_weights(w)))
+               for w, t in zip(weights, threshold, strict=True)]  # fmt: skip
+    assert_allclose(value, literal, rtol=1e-12, atol=1e-15)
