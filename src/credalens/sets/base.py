@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from credalens import _validation
-from credalens._arrays import NUMPY, Array, Origin, is_native, to_numpy
+from credalens import _kernels, _validation
+from credalens._arrays import NUMPY, Array, Origin, blocks, is_native, num_threads, to_numpy
 from credalens.sets.anywhere import Recipe, answer_anywhere
 
 if TYPE_CHECKING:
@@ -353,26 +353,8 @@ def two_monotone(values: Array, tolerance: float | None = None) -> Array:
 
     It is enough that ``v(A + i + j) + v(A) >= v(A + i) + v(A + j)`` for all A without i and j.
     """
-    count = values.shape[-1]
     limit = (1e-6 if values.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
-    flat = values.reshape(-1, count)
-    holds = np.empty(len(flat), bool)
-    step = max(1, (1 << 15) // count)
-    for start in range(0, len(flat), step):
-        # Events first, so that the inner loops run over instances; few at once, to stay in cache.
-        some = np.ascontiguousarray(flat[start : start + step].T)
-        holds[start : start + step] = _least_gain(some) >= -limit
+    holds = np.empty(math.prod(values.shape[:-1]), bool)
+    for start, stop, block in blocks(values, 1, large=True):
+        _kernels.check_capacities(block, np.inf, limit, holds[start:stop], num_threads())
     return holds.reshape(values.shape[:-1])
-
-
-def _least_gain(values: Array) -> Array:
-    """Return the least ``v(A + i + j) - v(A + i) - v(A + j) + v(A)`` of ``(2**K, n)``."""
-    n = values.shape[1]
-    least = np.full(n, np.inf, values.dtype)
-    for i in range(1, values.shape[0].bit_length() - 1):
-        cube = values.reshape(-1, 2, 1 << i, n)
-        gain = cube[:, 1] - cube[:, 0]
-        for j in range(i):
-            pairs = gain.reshape(-1, 2, 1 << j, n)
-            np.minimum(least, (pairs[:, 1] - pairs[:, 0]).min(axis=(0, 1)), out=least)
-    return least
