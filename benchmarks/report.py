@@ -175,7 +175,7 @@ def faster(record):
 #: What ours does and a bare expression does not, by the set.
 BEFORE = {
     "hull": "Ours first checks that every row is a distribution, a pass of its own over the data.",
-    "intervals": "Ours first checks the bounds and makes them reachable: both are read and written.",
+    "intervals": "Ours first checks the bounds and makes them reachable, reading and writing both.",
     "contamination": "Ours first checks that the centres are distributions.",
     "TV ball": "Ours first checks that the centres are distributions.",
     "lower probability": "Ours first checks that the values are coherent, for every event and pair "
