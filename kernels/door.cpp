@@ -11,7 +11,7 @@ namespace credalens {
 namespace {
 
 // Rows of fewer classes are read several at a time.
-constexpr int kShortRow = 48;
+constexpr int kShortRow = 24;
 
 // Compiled without finite-math flags: a NaN or an infinity must reach the comparison, where it
 // shows as a sum that is not near 1.
@@ -57,7 +57,7 @@ CREDALENS_CLONES std::size_t scan_range(const double* P, std::size_t begin, std:
 template <class T>
 std::int64_t first_bad_row(const T* P, std::size_t rows, int K, double tolerance, int threads) {
     FirstBad first;
-    const std::size_t grain = 1 + (std::size_t{1} << 17) / K;
+    const std::size_t grain = 1 + (std::size_t{1} << 18) / K;
     parallel_for(rows, grain, threads, [&](std::size_t begin, std::size_t end) {
         if (first.before(begin)) return;
         if (K < kShortRow) begin += good_rows(P + begin * K, end - begin, K, tolerance);

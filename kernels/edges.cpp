@@ -39,9 +39,10 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
     const std::size_t size = static_cast<std::size_t>(M) * K;
     const std::size_t sent = static_cast<std::size_t>(M) * edges.size;
     const bool in_lanes = sent <= kMostInLanes;
-    // What a range sends across the edges stays in the second-level cache for the pairs.
-    const std::size_t few = 1 + (std::size_t{1} << 15) / size;
-    const std::size_t grain = in_lanes ? whole_groups(few) : few;
+    // Out of lanes, what a range sends across the edges stays in the second-level cache.
+    const std::size_t grain = in_lanes
+                                  ? whole_groups(1 + (std::size_t{1} << 21) / (sent * (6 + M / 2)))
+                                  : 1 + (std::size_t{1} << 15) / size;
     const std::size_t scratch =
         in_lanes ? lanes_scratch(K + 1 + sent) : K + 1 + std::min(n, grain) * sent;
     parallel_for(

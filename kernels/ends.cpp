@@ -55,7 +55,7 @@ CREDALENS_CLONES void process_range(const double* P, std::size_t begin, std::siz
 template <class T>
 void class_ends(const T* P, std::size_t n, int M, int K, double* lower, double* upper,
                 int threads) {
-    const std::size_t grain = 1 + (std::size_t{1} << 17) / (static_cast<std::size_t>(M) * K + 1);
+    const std::size_t grain = 1 + (std::size_t{1} << 19) / (static_cast<std::size_t>(M) * K + 1);
     parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
         process_range(P, begin, end, M, K, lower, upper);
     });

@@ -402,8 +402,9 @@ void closed_forms(const T* P, std::size_t n, int M, int K, double* max_lower, do
     const std::size_t grain = 1 + (std::size_t{1} << 17) / work;
     if (diameter ? !insist && method == PairMethod::plain && size <= kMostInLanes
                  : size <= kMostExtremesInLanes) {
+        const std::size_t load = size * (diameter ? 4 + M / 2 : 4);
         parallel_for(
-            n, whole_groups(grain), threads,
+            n, whole_groups(1 + (std::size_t{1} << 21) / load), threads,
             [&] { return std::vector<double>(lanes_scratch(size)); },
             [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
                 const auto here = [begin](auto* out) { return out ? out + begin : nullptr; };

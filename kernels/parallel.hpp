@@ -19,7 +19,7 @@ int wanted_threads();
 
 // Calls body(workspace, begin, end) on disjoint ranges that cover [0, n), each thread with a
 // workspace of its own from make(). A range holds at most `grain` instances, which should be worth
-// some tens of microseconds: one range per hand-out.
+// some hundred microseconds: a thread takes tens of them to start.
 template <class Make, class Body>
 void parallel_for(std::size_t n, std::size_t grain, int threads, const Make& make,
                   const Body& body) {
