@@ -200,6 +200,8 @@ def reason(cell, peer):
     if peer["name"] == "NumPy, all events" and cell["size"][2] <= 6:
         return f"{said}For few classes all events are soon looked at."
     measure, _, of = cell["case"].rpartition(", ")
+    if measure == "EU, Kolmogorov":
+        return f"{said}{BEFORE[of]} Cumulative sums are NumPy's in both."
     if of == "hull" and measure.startswith(("EU", "MMI", "S*", "GH", "AU_upper", "quantify")):
         return f"{said}Not known."
     return said + BEFORE[of]

@@ -44,7 +44,7 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
                                   ? whole_groups(1 + (std::size_t{1} << 21) / (sent * (6 + M / 2)))
                                   : 1 + (std::size_t{1} << 15) / size;
     const std::size_t scratch =
-        in_lanes ? lanes_scratch(K + 1 + sent) : K + 1 + std::min(n, grain) * sent;
+        in_lanes ? lanes_scratch(K + 1 + sent) : K + 1 + std::min(n, 2 * grain) * sent;
     parallel_for(
         n, grain, threads, [&] { return std::vector<double>(scratch); },
         [&](std::vector<double>& ws, std::size_t begin, std::size_t end) {

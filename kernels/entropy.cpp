@@ -525,7 +525,7 @@ template <class T>
 void min_entropy(const T* P, std::size_t n, int M, int K, double* value, std::int64_t* member,
                  int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    const std::size_t grain = whole_groups(1 + (std::size_t{1} << 15) / size);
+    const std::size_t grain = whole_groups(1 + (std::size_t{1} << 17) / size);
     parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
         std::vector<std::int64_t> lowest(end - begin);
         least_entropy(P + begin * size, end - begin, M, K, lowest.data());

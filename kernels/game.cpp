@@ -498,18 +498,12 @@ void solve_games_range(const T* A, std::size_t begin, std::size_t end, int M, in
 template <class T>
 void solve_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
                  double* weights, double* dual, int threads) {
-    // Each worker makes one workspace and takes ranges until none is left.
     const std::size_t grain = 1 + 4096 / (static_cast<std::size_t>(M) * K);
-    const std::size_t ranges = (n + grain - 1) / grain;
-    const std::size_t workers = std::min<std::size_t>(std::max(threads, 1), ranges);
-    std::atomic<std::size_t> next{0};
-    parallel_for(workers, 1, static_cast<int>(workers), [&](std::size_t, std::size_t) {
-        GameWorkspace workspace(M, K);
-        for (std::size_t range; (range = next.fetch_add(1, std::memory_order_relaxed)) < ranges;) {
-            solve_games_range(A, range * grain, std::min(n, (range + 1) * grain), M, K, value, gap,
-                              weights, dual, workspace);
-        }
-    });
+    parallel_for(
+        n, grain, threads, [&] { return GameWorkspace(M, K); },
+        [&](GameWorkspace& workspace, std::size_t begin, std::size_t end) {
+            solve_games_range(A, begin, end, M, K, value, gap, weights, dual, workspace);
+        });
 }
 
 template void solve_games<float>(const float*, std::size_t, int, int, double*, double*, double*,

@@ -18,13 +18,18 @@ namespace credalens {
 int wanted_threads();
 
 // Calls body(workspace, begin, end) on disjoint ranges that cover [0, n), each thread with a
-// workspace of its own from make(). A range holds at most `grain` instances, which should be worth
-// some hundred microseconds: a thread takes tens of them to start.
+// workspace of its own from make(). A range holds `grain` instances or up to twice as many, so that
+// none is left that is not worth a thread; that should be some hundred microseconds, as a thread
+// takes tens of them to start. Where the grain is a multiple of eight, ranges begin at multiples.
 template <class Make, class Body>
 void parallel_for(std::size_t n, std::size_t grain, int threads, const Make& make,
                   const Body& body) {
+    if (n == 0) return;
     grain = std::max<std::size_t>(grain, 1);
-    const std::size_t ranges = (n + grain - 1) / grain;
+    const std::size_t most = std::max<std::size_t>(n / grain, 1);
+    std::size_t share = (n + most - 1) / most;
+    if (grain % 8 == 0) share = (share + 7) / 8 * 8;
+    const std::size_t ranges = (n + share - 1) / share;
     const std::size_t workers = std::min<std::size_t>(std::max(threads, 1), ranges);
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;
@@ -35,7 +40,7 @@ void parallel_for(std::size_t n, std::size_t grain, int threads, const Make& mak
             for (;;) {
                 const std::size_t range = next.fetch_add(1, std::memory_order_relaxed);
                 if (range >= ranges || failed.load(std::memory_order_relaxed)) return;
-                body(workspace, range * grain, std::min(n, (range + 1) * grain));
+                body(workspace, range * share, std::min(n, (range + 1) * share));
             }
         } catch (...) {
             if (!failed.exchange(true)) failure = std::current_exception();
