@@ -5,6 +5,9 @@
 namespace credalens {
 namespace {
 
+// Rows of fewer classes are read several at a time.
+constexpr int kShortRow = 32;
+
 namespace baseline {
 #define CREDALENS_LANES 2
 #include "lanes_body.hpp"
@@ -84,8 +87,8 @@ void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* me
 }
 
 template <class T>
-std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance) {
-    return CREDALENS_BEST(good_rows, P, rows, K, tolerance);
+std::size_t first_bad_in_lanes(const T* P, std::size_t rows, int K, double tolerance) {
+    return CREDALENS_BEST(first_bad, P, rows, K, tolerance);
 }
 
 template void closed_forms_in_lanes(const float*, std::size_t, int, int, double*, double*, double*,
@@ -102,7 +105,7 @@ template void square_diameter_in_lanes(const double*, std::size_t, int, int, con
                                        double*, double*);
 template void least_entropy(const float*, std::size_t, int, int, std::int64_t*);
 template void least_entropy(const double*, std::size_t, int, int, std::int64_t*);
-template std::size_t good_rows(const float*, std::size_t, int, double);
-template std::size_t good_rows(const double*, std::size_t, int, double);
+template std::size_t first_bad_in_lanes(const float*, std::size_t, int, double);
+template std::size_t first_bad_in_lanes(const double*, std::size_t, int, double);
 
 }  // namespace credalens

@@ -38,9 +38,8 @@ void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const
 template <class T>
 void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member);
 
-// The number of rows from the first one on that are known to be distributions: all, or up to a few
-// before one that is not.
+// The first of (rows, K) that is not a distribution, `rows` if there is none.
 template <class T>
-std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance);
+std::size_t first_bad_in_lanes(const T* P, std::size_t rows, int K, double tolerance);
 
 }  // namespace credalens

@@ -4,6 +4,7 @@
 
 constexpr int kWidth = CREDALENS_LANES;
 typedef double Lanes __attribute__((vector_size(8 * CREDALENS_LANES)));
+typedef float Floats __attribute__((vector_size(4 * CREDALENS_LANES)));
 typedef std::uint64_t Bits __attribute__((vector_size(8 * CREDALENS_LANES)));
 typedef std::int64_t Marks __attribute__((vector_size(8 * CREDALENS_LANES)));
 
@@ -202,13 +203,52 @@ void square_diameter(const T* P, std::size_t count, int M, int K, const double* 
     }
 }
 
+CREDALENS_INLINE Lanes load(const double* x) {
+    Lanes v;
+    __builtin_memcpy(&v, x, sizeof v);
+    return v;
+}
+
+CREDALENS_INLINE Lanes load(const float* x) {
+    Floats v;
+    __builtin_memcpy(&v, x, sizeof v);
+    return __builtin_convertvector(v, Lanes);
+}
+
+// Eight sums and eight smallest entries of the first classes of a row, up to a multiple of eight:
+// the same on every machine, whatever the width of a vector.
 template <class T>
-std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance) {
-    std::size_t row = 0;
-    for (; row + kWidth <= rows; row += kWidth) {
-        const Sources<T> entries{P + row * K, static_cast<std::size_t>(K), kWidth};
+CREDALENS_INLINE void by_eights(const T* row, int K, double* sums, double* lows) {
+    constexpr int kParts = 8 / kWidth;
+    Lanes sum[kParts] = {}, low[kParts] = {};
+    for (int y = 0; y + 8 <= K; y += 8)
+        for (int part = 0; part < kParts; ++part) {
+            const Lanes x = load(row + y + part * kWidth);
+            sum[part] += x;
+            low[part] = smaller(x, low[part]);
+        }
+    __builtin_memcpy(sums, sum, sizeof sum);
+    __builtin_memcpy(lows, low, sizeof low);
+}
+
+template <class T>
+std::size_t first_bad(const T* P, std::size_t rows, int K, double tolerance) {
+    const bool by_lane = K < kShortRow;  // else only what is left over, and sums of sums, are
+    alignas(64) double sums[8 * kWidth], lows[8 * kWidth];
+    for (std::size_t row = 0; row < rows; row += kWidth) {
+        const std::size_t left = rows - row;
+        const Sources<T> entries{P + row * K, static_cast<std::size_t>(K), left};
         Lanes sum = {}, least = {};
-        for (int y = 0; y < K; ++y) {
+        if (!by_lane) {
+            for (std::size_t i = 0; i < kWidth && i < left; ++i)
+                by_eights(P + (row + i) * K, K, sums + 8 * i, lows + 8 * i);
+            const Sources<double> eight_sums{sums, 8, left}, eight_lows{lows, 8, left};
+            for (int i = 0; i < 8; ++i) {
+                sum += eight_sums[i];
+                least = smaller(eight_lows[i], least);
+            }
+        }
+        for (int y = by_lane ? 0 : K / 8 * 8; y < K; ++y) {
             const Lanes x = entries[y];
             sum += x;
             least = smaller(x, least);
@@ -217,9 +257,11 @@ std::size_t good_rows(const T* P, std::size_t rows, int K, double tolerance) {
         const Marks good = (least >= 0.0) & (magnitude(sum - 1.0) <= tolerance);
         std::int64_t all = -1;
         for (int i = 0; i < kWidth; ++i) all &= good[i];
-        if (!all) break;
+        if (all) continue;
+        for (std::size_t i = 0; i < kWidth && i < left; ++i)
+            if (!good[i]) return row + i;
     }
-    return row;
+    return rows;
 }
 
 // ln x for normal positive x; see fast_log in entropy.cpp.
