@@ -44,7 +44,7 @@ docs: $(VENV)/.ready
 # An archive of the sources and, from it, a wheel for every Python at hand, each tried with its tests
 # in an environment of its own that has no compiler.
 PYTHONS ?= python3.11 python3.12 python3.13
-WHEEL_TESTS := tests/test_kernels.py tests/test_quantify.py tests/test_hull.py tests/test_cli.py
+WHEEL_TESTS := tests/test_kernels.py tests/test_kernels_sets.py tests/test_quantify.py tests/test_hull.py tests/test_cli.py
 dist: $(VENV)/.ready
 	rm -rf dist build/dist
 	$(BIN)/pip install --quiet build
@@ -56,7 +56,8 @@ dist: $(VENV)/.ready
 	  $$python -m venv build/dist/$$tag; \
 	  $$bin/pip install --quiet --upgrade pip; \
 	  $$bin/pip wheel --quiet --no-deps --wheel-dir dist dist/credalens-*.tar.gz; \
-	  CC=/bin/false CXX=/bin/false $$bin/pip install --quiet dist/credalens-*-$$tag-*.whl --group wheel; \
+	  wheel=$$(echo dist/credalens-*-$$tag-*.whl); \
+	  CC=/bin/false CXX=/bin/false $$bin/pip install --quiet "$$wheel[report]" --group wheel; \
 	  $$bin/python -m pytest -q -p no:cacheprovider -c pyproject.toml $(WHEEL_TESTS); \
 	  $$bin/credalens doctor | head -2; \
 	done
