@@ -5,13 +5,16 @@
 // compiled for the clone's instruction set (a lambda or a std:: function left as a call is not).
 #pragma once
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(CREDALENS_NO_CLONES)
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define CREDALENS_SEVERAL_SETS 1
+#else
+#define CREDALENS_SEVERAL_SETS 0
+#endif
+
+#if CREDALENS_SEVERAL_SETS && !defined(CREDALENS_NO_CLONES)
 #define CREDALENS_CLONES \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
-#define CREDALENS_SEVERAL_SETS 0
 #define CREDALENS_CLONES
 #endif
 
