@@ -41,32 +41,9 @@ constexpr double kShrink = 0.1;       // the share of itself that p_y keeps in o
 
 int padded(int size) { return (size + kLanes - 1) / kLanes * kLanes; }
 
-// ln x for normal positive x within 1 ulp, after fdlibm. Integer arithmetic that every vector
-// instruction set has, so that loops over it vectorise without a vector maths library.
-CREDALENS_INLINE double fast_log(double x) {
-    constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;
-    constexpr std::uint64_t two52 = 0x4330000000000000;
-    std::uint64_t bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    bits += one - sqrt_half;
-    const std::uint64_t exponent_bits = (bits >> 52) | two52;
-    const std::uint64_t mantissa_bits = (bits & 0x000fffffffffffff) + sqrt_half;
-    double k, m;
-    std::memcpy(&k, &exponent_bits, sizeof k);
-    std::memcpy(&m, &mantissa_bits, sizeof m);
-    k -= 4503599627370496.0 + 1023.0;
-    const double f = m - 1, s = f / (2 + f), z = s * s, half = 0.5 * f * f;
-    const double series =
-        z * (6.666666666666735130e-01 +
-        z * (3.999999999940941908e-01 +
-        z * (2.857142874366239149e-01 +
-        z * (2.222219843214978396e-01 +
-        z * (1.818357216161805012e-01 +
-        z * (1.531383769920937332e-01 +
-        z *  1.479819860511658591e-01))))));
-    return k * 6.93147180369123816490e-01 -
-           ((half - (s * (half + series) + k * 1.90821492927058770002e-10)) - f);
-}
+#include "log_body.hpp"
+
+CREDALENS_INLINE double fast_log(double x) { return log_of<double, std::uint64_t>(x); }
 
 // y[begin, end) += a x[begin, end), widened to whole vectors.
 CREDALENS_INLINE void add_scaled(double* CREDALENS_RESTRICT y, const double* CREDALENS_RESTRICT x,

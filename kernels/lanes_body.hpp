@@ -264,24 +264,7 @@ std::size_t first_bad(const T* P, std::size_t rows, int K, double tolerance) {
     return rows;
 }
 
-// ln x for normal positive x; see fast_log in entropy.cpp.
-CREDALENS_INLINE Lanes log_of(const Lanes& x) {
-    const Bits one = Bits{} + 0x3ff0000000000000, sqrt_half = Bits{} + 0x3fe6a09e667f3bcd;
-    const Bits bits = (Bits)x + (one - sqrt_half);
-    const Lanes m = (Lanes)((bits & 0x000fffffffffffff) + sqrt_half);
-    const Lanes k = (Lanes)((bits >> 52) | 0x4330000000000000) - (4503599627370496.0 + 1023.0);
-    const Lanes f = m - 1.0, s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
-    const Lanes series =
-        z * (6.666666666666735130e-01 +
-        z * (3.999999999940941908e-01 +
-        z * (2.857142874366239149e-01 +
-        z * (2.222219843214978396e-01 +
-        z * (1.818357216161805012e-01 +
-        z * (1.531383769920937332e-01 +
-        z *  1.479819860511658591e-01))))));
-    return k * 6.93147180369123816490e-01 -
-           ((half - (s * (half + series) + k * 1.90821492927058770002e-10)) - f);
-}
+#include "log_body.hpp"
 
 template <class T>
 void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member) {
@@ -296,9 +279,9 @@ void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* me
             for (int y = 0; y < K; ++y) {
                 const Lanes x = entries[static_cast<std::size_t>(m) * K + y];
                 sum += x;
-                logs += x * log_of(larger(x, tiny));
+                logs += x * log_of<Lanes, Bits>(larger(x, tiny));
             }
-            const Lanes here = log_of(sum) - logs / sum;  // of the row divided by its sum
+            const Lanes here = log_of<Lanes, Bits>(sum) - logs / sum;  // of the row divided by its sum
             if (m == 0) least = here;
             place = here < least ? Marks{} + m : place;
             least = smaller(here, least);

@@ -28,33 +28,12 @@ CREDALENS_INLINE Double8 load8(const float* x) {
 
 CREDALENS_INLINE void store8(double* x, const Double8& v) { std::memcpy(x, &v, sizeof v); }
 
-CREDALENS_INLINE Double8 abs8(const Double8& v) {
-    Int8 bits;
-    std::memcpy(&bits, &v, sizeof v);
-    bits &= INT64_MAX;
-    Double8 out;
-    std::memcpy(&out, &bits, sizeof v);
-    return out;
-}
-
 CREDALENS_INLINE Double8 max8(const Double8& a, const Double8& b) { return a > b ? a : b; }
 CREDALENS_INLINE Double8 min8(const Double8& a, const Double8& b) { return a < b ? a : b; }
 
 // The order of the additions is fixed, so that a sum depends on its terms alone.
 CREDALENS_INLINE double sum8(const Double8& v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
-}
-
-CREDALENS_INLINE double largest8(const Double8& v) {
-    double best = v[0];
-    for (int i = 1; i < kLanes; ++i) best = v[i] > best ? v[i] : best;
-    return best;
-}
-
-CREDALENS_INLINE double smallest8(const Double8& v) {
-    double best = v[0];
-    for (int i = 1; i < kLanes; ++i) best = v[i] < best ? v[i] : best;
-    return best;
 }
 
 }  // namespace credalens

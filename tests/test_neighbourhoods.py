@@ -6,7 +6,7 @@ import pytest
 import credalens as cl
 import oracles
 import oracles_entropy
-from credalens.sets.neighbourhoods import filling_level
+from credalens.sets.centered import filling_level
 from oracles_sets import ball, ball_corners, centers
 
 

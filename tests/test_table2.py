@@ -359,7 +359,10 @@ def test_a_scheduler_without_dask_says_what_to_install(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("CREDALENS_DATA" not in os.environ, reason="needs CREDALENS_DATA")
+@pytest.mark.skipif(
+    "CREDALENS_DATA" not in os.environ,
+    reason="needs CREDALENS_DATA, a folder with the 64 KEEL files",
+)
 @pytest.mark.parametrize("name", ["zoo", "automobile", "yeast", "movement_libras"])
 def test_datasets_with_tiny_classes(tmp_path, name):
     result = table2.run(table2.keel(name), tmp_path, splits=1, config=TINY)

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 #: Errors that say in their message what is wrong with the input, the options or the machine.
+#: pyarrow raises a NotImplementedError for types of columns that it cannot turn into others.
 EXPECTED = (ValueError, OSError, MemoryError, ArithmeticError, NotImplementedError, ImportError)
 
 

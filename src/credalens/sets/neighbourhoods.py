@@ -3,114 +3,22 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, namespace, num_threads, to_numpy
+from credalens._arrays import Array, num_threads
 from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet, HasDiameter, event_sums, point
+from credalens.sets.centered import Neighbourhood, filling_level
 from credalens.sets.excess import ExcessSet
-from credalens.sets.intervals import (
-    ProbabilityIntervals,
-    box_corners,
-    padded,
-)
-from credalens.sets.support import SupportSet, entropy, is_tv, largest
+from credalens.sets.intervals import ProbabilityIntervals, box_corners, padded
+from credalens.sets.support import entropy, is_tv
 from credalens.sets.tensor_sets import TensorBall, TensorContamination
 
 
-class _Neighbourhood(SupportSet):
-    """A centre ``(..., K)`` and a size ``(...)`` in [0, 1]."""
-
-    _cores: ClassVar[tuple[int, ...]] = (1, 0)
-    _size_name: ClassVar[str]
-
-    def __init__(self, center: Any, size: Any, *, normalize: bool, validate: bool) -> None:
-        origin = to_numpy(center, "center")[1]
-        middle = _validation.probabilities(
-            center, "center", axes=("classes",), normalize=normalize, validate=validate
-        )
-        sizes = _validation.numeric(size, self._size_name)
-        # A NaN is not between them either.
-        if not (sizes.min(initial=0.0) >= 0 and sizes.max(initial=0.0) <= 1):
-            self._refuse_size(sizes)
-        if sizes.shape != middle.shape[:-1]:
-            try:
-                lead = np.broadcast_shapes(middle.shape[:-1], sizes.shape)
-            except ValueError:
-                _validation.refuse(
-                    self._size_name,
-                    f"has shape {sizes.shape}",
-                    f"pass one number, or one an instance, {middle.shape[:-1]}",
-                )
-            middle = np.broadcast_to(middle, (*lead, middle.shape[-1]))
-            sizes = np.broadcast_to(sizes, lead)
-        self._set((middle, sizes), origin)
-
-    def _refuse_size(self, sizes: Array) -> NoReturn:
-        _validation.finite(sizes, self._size_name)
-        where = tuple(np.argwhere((sizes < 0) | (sizes > 1))[0])
-        at = f" at index {_validation.place(where)} (zero-based)" if where else ""
-        _validation.refuse(self._size_name, f"is {sizes[where]:.6g}{at}", "pass numbers in [0, 1]")
-
-    @classmethod
-    def _tensor_parts(cls, arrays: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
-        center, size = arrays
-        xp = namespace(center)
-        if options.get("normalize"):
-            center = center / xp.sum(center, axis=-1, keepdims=True)
-        lead = np.broadcast_shapes(tuple(center.shape[:-1]), tuple(size.shape))
-        return xp.broadcast_to(center, (*lead, center.shape[-1])), xp.broadcast_to(size, lead)
-
-    def center(self) -> Any:
-        """Return the distribution in the middle, ``(..., K)``."""
-        return self.origin.wrap(np.asarray(self._parts[0], self.dtype))
-
-    def _data(self) -> tuple[Array, Array]:
-        """Return centre and size in float64, the size with an axis for the classes."""
-        center, size = self._parts
-        return center.astype(np.float64, copy=False), size.astype(np.float64, copy=False)[..., None]
-
-    @staticmethod
-    @abstractmethod
-    def _low_end(center: Array, size: Array) -> Array:
-        """Return the lower probability of a class that has so much in the centre; it grows."""
-
-    @staticmethod
-    @abstractmethod
-    def _high_end(center: Array, size: Array) -> Array:
-        """Return the upper probability of such a class; it grows as well."""
-
-    def _class_lower(self) -> Array:
-        return self._class_end(self._low_end)
-
-    def _class_upper(self) -> Array:
-        return self._class_end(self._high_end)
-
-    def _class_end(self, end: Callable[[Array, Array], Array]) -> Array:
-        if self.n_classes == 1:  # no size makes it less than sure
-            return np.ones((*self.batch_shape, 1), self.dtype)
-        return np.asarray(end(*self._data()), self.dtype)
-
-    def _class_tops(self) -> tuple[Array, Array]:
-        if self.n_classes == 1:
-            return np.ones(self.batch_shape), np.ones(self.batch_shape)
-        top, size = largest(self._parts[0]), self._parts[1].astype(np.float64, copy=False)
-        return self._low_end(top, size), self._high_end(top, size)
-
-    def is_two_monotone(self) -> Any:
-        """Say whether the lower probability is 2-monotone: that of a neighbourhood is."""
-        return self.origin.wrap(np.ones(self.batch_shape, bool))
-
-    def _limit(self, tolerance: float | None) -> float:
-        return (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
-
-
-class Contamination(_Neighbourhood):
+class Contamination(Neighbourhood):
     """All ``(1 - epsilon) center + epsilon q``, q any distribution.
 
     Parameters
@@ -203,19 +111,6 @@ class Contamination(_Neighbourhood):
 
         return self._answer_entropy(kernel, distribution)
 
-    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
-        """Return the smallest entropy in nats, 0 and, if asked, where it is.
-
-        All of epsilon goes to the most probable class.
-        """
-
-        def kernel(center: Array, epsilon: Array) -> tuple[Array, Array, Array]:
-            where = self._best(center, center, epsilon)
-            value = entropy(where)
-            return value, np.zeros_like(value), where
-
-        return self._answer_entropy(kernel, distribution)
-
     def hartley_exact(self, w: Array) -> Array:
         """Return the generalized Hartley measure in bits: ``epsilon log2 K``."""
         return self._parts[1].astype(np.float64) * math.log2(self.n_classes)
@@ -269,7 +164,7 @@ class Contamination(_Neighbourhood):
         return ProbabilityIntervals(self.lower(), self.upper())
 
 
-class TotalVariationBall(_Neighbourhood, ExcessSet):
+class TotalVariationBall(Neighbourhood, ExcessSet):
     """All distributions within total variation `radius` of a centre.
 
     Parameters
@@ -368,20 +263,6 @@ class TotalVariationBall(_Neighbourhood, ExcessSet):
 
         return self._answer_entropy(kernel, distribution)
 
-    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
-        """Return the smallest entropy in nats, 0 and, if asked, where it is.
-
-        The radius is taken from the smallest classes and given to the largest: what results
-        majorises every other member.
-        """
-
-        def kernel(center: Array, radius: Array) -> tuple[Array, Array, Array]:
-            where = self._best(center, center, radius)
-            value = entropy(where)
-            return value, np.zeros_like(value), where
-
-        return self._answer_entropy(kernel, distribution)
-
     def _excess(self, *parts: Array) -> tuple[Array, Array, Array]:
         center, radius = parts
         return np.full(len(center), math.log2(self.n_classes)), center, radius
@@ -438,16 +319,6 @@ class TotalVariationBall(_Neighbourhood, ExcessSet):
             for i, (p, r) in enumerate(zip(flat, radius.ravel(), strict=True))
         ]
         return self.origin.wrap(padded(corners, self.batch_shape, self.n_classes, self.dtype))
-
-
-def filling_level(levels: Array, amount: Array) -> Array:
-    """Return t with ``sum max(0, t - levels) = amount`` for each row; the minimum for amount 0.
-
-    Water of that amount fills the k lowest classes to ``(amount + their sum) / k``, and the level
-    is the smallest of these.
-    """
-    filled = np.cumsum(np.sort(levels, axis=1), axis=1) + amount[:, None]
-    return np.asarray((filled / np.arange(1, levels.shape[1] + 1)).min(axis=1))
 
 
 def _ball_corners(center: Array, radius: float, instance: int) -> Array:

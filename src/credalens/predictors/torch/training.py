@@ -166,7 +166,7 @@ def as_device(device: Any) -> Any:
     try:
         found = torch.device("cpu" if device is None else device)
         torch.empty(1, device=found)
-    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).split("\n")[0]
         refuse("device", f"is {device!r}, which cannot be used here ({reason})",
                "pass None for the CPU, or a device that torch has")  # fmt: skip
