@@ -11,11 +11,6 @@
 namespace credalens {
 namespace {
 
-// Instances a thread takes at once, for work of about `nanoseconds` on each.
-std::size_t grain_of(double nanoseconds) {
-    return 1 + static_cast<std::size_t>(50000.0 / nanoseconds);
-}
-
 // ------------------------------------------------------------------------------ all events
 
 // Most classes for which all events are looked at, which then takes less than to sort them.

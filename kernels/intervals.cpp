@@ -18,11 +18,6 @@ double sum_of(const double* x, int K) {
     return sum;
 }
 
-// Instances a thread takes at once, for work of about `nanoseconds` on each.
-std::size_t grain_of(double nanoseconds) {
-    return 1 + static_cast<std::size_t>(50000.0 / nanoseconds);
-}
-
 // ---------------------------------------------------------------------------- closed forms
 
 // The smallest t with sum min(u, t) = 1. Tangents lie above a concave function, so that Newton's

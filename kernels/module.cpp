@@ -269,15 +269,6 @@ void bind_sets(nb::module_& m) {
         "bounds"_a.noconvert(), "tops"_a.noconvert(), "threads"_a);
 
     m.def(
-        "row_largest",
-        [](Rows<T> rows, Out1 largest, int threads) {
-            nb::gil_scoped_release release;
-            row_largest(rows.data(), rows.shape(0), static_cast<int>(rows.shape(1)),
-                        largest.data(), threads);
-        },
-        "rows"_a.noconvert(), "largest"_a, "threads"_a);
-
-    m.def(
         "check_capacities",
         [](Values values, double tolerance, double limit, Truths two_monotone, int threads) {
             nb::gil_scoped_release release;

@@ -17,6 +17,11 @@ namespace credalens {
 // 0; without it the cores that this process may use.
 int wanted_threads();
 
+// A grain for work of about so many nanoseconds on each instance.
+inline std::size_t grain_of(double nanoseconds) {
+    return 1 + static_cast<std::size_t>(50000.0 / nanoseconds);
+}
+
 // Calls body(workspace, begin, end) on disjoint ranges that cover [0, n), each thread with a
 // workspace of its own from make(). A range holds `grain` instances or up to twice as many, so that
 // none is left that is not worth a thread; that should be some hundred microseconds, as a thread

@@ -179,41 +179,6 @@ CREDALENS_CLONES void reach_range(const double* low, const double* high, std::si
     reach_all(low, high, begin, end, K, slack, tolerance, bounds, tops, first);
 }
 
-template <class T>
-CREDALENS_INLINE void largest_all(const T* rows, std::size_t begin, std::size_t end, int K,
-                                  double* largest) {
-    const std::size_t classes = K;
-    if (K >= kLanes) {
-        for (std::size_t i = begin; i < end; ++i) {
-            const T* row = rows + i * classes;
-            Double8 most = load8(row);
-            for (int y = following(0, K); y < K; y = following(y, K)) {
-                most = max8(load8(row + y), most);
-            }
-            largest[i] = top8(most);
-        }
-        return;
-    }
-    for (std::size_t i = begin; i < end; ++i) {
-        double most = rows[i * classes];
-        for (std::size_t y = 1; y < classes; ++y) {
-            const double x = rows[i * classes + y];
-            most = x > most ? x : most;
-        }
-        largest[i] = most;
-    }
-}
-
-CREDALENS_CLONES void largest_range(const float* rows, std::size_t begin, std::size_t end, int K,
-                                    double* largest) {
-    largest_all(rows, begin, end, K, largest);
-}
-
-CREDALENS_CLONES void largest_range(const double* rows, std::size_t begin, std::size_t end, int K,
-                                    double* largest) {
-    largest_all(rows, begin, end, K, largest);
-}
-
 }  // namespace
 
 template <class T>
@@ -228,19 +193,9 @@ std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K,
     return first.value();
 }
 
-template <class T>
-void row_largest(const T* rows, std::size_t n, int K, double* largest, int threads) {
-    parallel_for(n, 1 + (std::size_t{1} << 18) / K, threads,
-                 [&](std::size_t begin, std::size_t end) {
-                     largest_range(rows, begin, end, K, largest);
-                 });
-}
-
 template std::int64_t reachable_bounds(const float*, const float*, std::size_t, int, double, double,
                                        float*, float*, int);
 template std::int64_t reachable_bounds(const double*, const double*, std::size_t, int, double,
                                        double, double*, double*, int);
-template void row_largest(const float*, std::size_t, int, double*, int);
-template void row_largest(const double*, std::size_t, int, double*, int);
 
 }  // namespace credalens

@@ -19,8 +19,4 @@ template <class T>
 std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
                               double tolerance, T* bounds, T* tops, int threads);
 
-// The largest entry of each row (n, K).
-template <class T>
-void row_largest(const T* rows, std::size_t n, int K, double* largest, int threads);
-
 }  // namespace credalens

@@ -248,7 +248,8 @@ def largest(rows: Array) -> Array:
     """Return the largest entry of each row ``(..., K)``, float64."""
     result = np.empty(math.prod(rows.shape[:-1]))
     for start, stop, block in blocks(rows, 1, large=True):
-        _kernels.row_largest(block, result[start:stop], num_threads())
+        # A hull of one member each.
+        _kernels.closed_forms(block[:, None], None, result[start:stop], None, 0, num_threads())
     return result.reshape(rows.shape[:-1])
 
 
