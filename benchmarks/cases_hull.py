@@ -94,12 +94,12 @@ def old_probly(name, tolerance, **more):
 def _extremes(P):
     Q = cl.ConvexHull(P)
     low, high, wide = Q.tv_extremes(diameter=True)
-    return np.stack([1 - low, 1 - high, wide / 4], axis=1)
+    return 1 - low, 1 - high, wide / 4
 
 
 def _quantify(P):
     u = cl.quantify(P)
-    return np.stack([u.total, *u.aleatoric, u.epistemic], axis=1)
+    return u.total, *u.aleatoric, u.epistemic
 
 
 def _games(cost=None):
@@ -149,9 +149,9 @@ CASES = (
     Case("EU", "hull", uniform, cl.epistemic_uncertainty,
          (numpy(peers_batch.epistemic), by_pdist(lambda P: P, "cityblock", 0.25), READ), WIDE),
     Case("TU + AU_lower + EU", "hull", uniform, _extremes,
-         (numpy(lambda P: np.stack(peers.numpy_closed_forms(P), axis=1)), READ), WIDE | BATCHES),
+         (numpy(peers.numpy_closed_forms), READ), WIDE | BATCHES),
     Case("TU + AU_lower + EU, float32", "hull", single, _extremes,
-         (numpy(lambda P: np.stack(peers.numpy_closed_forms(P), axis=1), tolerance=1e-5), READ),
+         (numpy(peers.numpy_closed_forms, tolerance=1e-5), READ),
          axes(BASE, K=(3, 30, 100)) | BATCHES),
     Case("quantify tv", "hull", uniform, _quantify,
          (Peer("paper's pseudocode, SciPy", each(peers.literal_total_variation)), READ), USUAL),

@@ -143,9 +143,7 @@ class _Runner:
         self.calls = max(1, int(0.004 / max(spent, 1e-7)))
 
     def call(self):
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return self.run(*self.data)
+        return self.run(*self.data)
 
     def time(self):
         start = time.perf_counter()
@@ -156,6 +154,12 @@ class _Runner:
 
 def measure(case: Case, size: Size, budget: float, memory=None) -> Cell:
     """Time ours and every peer in turns within about `budget` seconds, and compare the values."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return _measure(case, size, budget, memory)
+
+
+def _measure(case, size, budget, memory):
     data = case.make(size)
     peers = [peer for peer in case.peers if not peer.why_not or peer.most(size)]
     share = budget / (1 + len(peers))
@@ -180,7 +184,7 @@ def measure(case: Case, size: Size, budget: float, memory=None) -> Cell:
         runners.append(runner)
         entries.append(entry)
         if not peer.limit:
-            compare(entry, np.asarray(runner.value), np.asarray(ours.value), peer.tolerance)
+            compare(entry, _table(runner.value), _table(ours.value), peer.tolerance)
     _rounds(runners, budget)
     for runner, entry in zip(runners, entries, strict=True):
         entry.us = 1e6 * min(runner.times) / runner.count
@@ -202,6 +206,11 @@ def _rounds(runners, budget, most=9):
                 runner.time()
         if time.perf_counter() > deadline:
             return
+
+
+def _table(value):
+    """Return an array of values, one row an instance; several numbers came as a tuple."""
+    return np.stack(value, axis=1) if isinstance(value, tuple) else np.asarray(value)
 
 
 def compare(entry: Result, theirs, ours, tolerance: float) -> None:

@@ -9,7 +9,7 @@ namespace credalens {
 template <class T>
 std::int64_t first_bad_row(const T* P, std::size_t rows, int K, double tolerance, int threads) {
     FirstBad first;
-    const std::size_t grain = 1 + (std::size_t{1} << 18) / K;
+    const auto grain = Grain::of_lanes((std::size_t{1} << 18) / K);
     parallel_for(rows, grain, threads, [&](std::size_t begin, std::size_t end) {
         if (first.before(begin)) return;
         const std::size_t bad =

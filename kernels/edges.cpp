@@ -40,11 +40,10 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
     const std::size_t sent = static_cast<std::size_t>(M) * edges.size;
     const bool in_lanes = sent <= kMostInLanes;
     // Out of lanes, what a range sends across the edges stays in the second-level cache.
-    const std::size_t grain = in_lanes
-                                  ? whole_groups(1 + (std::size_t{1} << 21) / (sent * (6 + M / 2)))
-                                  : 1 + (std::size_t{1} << 15) / size;
+    const Grain grain = in_lanes ? Grain::of_lanes((std::size_t{1} << 21) / (sent * (6 + M / 2)))
+                                 : Grain(1 + (std::size_t{1} << 15) / size);
     const std::size_t scratch =
-        in_lanes ? lanes_scratch(K + 1 + sent) : K + 1 + std::min(n, 2 * grain) * sent;
+        in_lanes ? lanes_scratch(K + 1 + sent) : K + 1 + std::min(n, 2 * grain.piece) * sent;
     parallel_for(
         n, grain, threads, [&] { return std::vector<double>(scratch); },
         [&](std::vector<double>& ws, std::size_t begin, std::size_t end) {

@@ -76,9 +76,30 @@ CREDALENS_INLINE double sum_by_lanes(const double* x, int size) {
     double part[kLanes] = {};
     for (int block = 0; block < size; block += kLanes)
         for (int i = 0; i < kLanes; ++i) part[i] += x[block + i];
-    double sum = 0;
-    for (double lane : part) sum += lane;
-    return sum;
+    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+// The same for products.
+CREDALENS_INLINE double dot_by_lanes(const double* a, const double* b, int size) {
+    double part[kLanes] = {};
+    for (int block = 0; block < size; block += kLanes)
+        for (int i = 0; i < kLanes; ++i) part[i] += a[block + i] * b[block + i];
+    return sum_by_lanes(part, kLanes);
+}
+
+CREDALENS_INLINE double largest_of(const double* x, int size) {
+    double largest = x[0];
+#pragma omp simd reduction(max : largest)
+    for (int i = 0; i < size; ++i) largest = x[i] > largest ? x[i] : largest;
+    return largest;
+}
+
+// The first place of the largest; 0 if that is a NaN.
+CREDALENS_INLINE int place_of_largest(const double* x, int size) {
+    const double largest = largest_of(x, size);
+    int i = 0;
+    while (i < size && x[i] != largest) ++i;
+    return i < size ? i : 0;
 }
 
 // A distribution, its logarithm and its entropy.
@@ -102,8 +123,15 @@ struct Workspace {
     std::vector<char> is_active;
     std::vector<double> storage, matrix;
 
-    Workspace(int members, int classes_in) : M(members), K(classes_in), stride(padded(classes_in)) {
-        const std::size_t row = stride, list = padded(M + 1);
+    // Many members of few classes are kept class by class, (K, list), a generator in each place and
+    // zeros after the last one; `rows` then holds only those that have been active.
+    bool many;
+    int list;
+    std::vector<double> by_class;
+
+    Workspace(int members, int classes_in) : M(members), K(classes_in), stride(padded(classes_in)), many(members >= 2 * classes_in), list(padded(members + 1)) {
+        const std::size_t row = stride;
+        if (many) by_class.resize(static_cast<std::size_t>(K) * list);
         storage.resize((M + 10) * row + 4 * list + kLanes);
         void* start = storage.data();
         std::size_t space = storage.size() * sizeof(double);
@@ -118,18 +146,23 @@ struct Workspace {
     }
 
     double* row(int m) { return rows + static_cast<std::size_t>(m) * stride; }
+    double* members_of(int y) { return by_class.data() + static_cast<std::size_t>(y) * list; }
 };
 
-// Copies an instance into `rows`, renormalised and padded with zeros.
+// Copies an instance into the workspace, renormalised and padded with zeros.
 template <class T>
 CREDALENS_INLINE void load(Workspace& ws, const T* P) {
+    if (ws.many) {
+        normalised_by_class(P, ws.M, ws.K, kTiny, ws.by_class.data(), ws.list);
+        return;
+    }
     for (int m = 0; m < ws.M; ++m) {
         double* row = ws.row(m);
         const T* source = P + static_cast<std::size_t>(m) * ws.K;
         for (int y = 0; y < ws.K; ++y) row[y] = static_cast<double>(source[y]);
         for (int y = ws.K; y < ws.stride; ++y) row[y] = 0;
-        const double sum = sum_by_lanes(row, ws.stride);
-        for (int y = 0; y < ws.stride; ++y) row[y] = row[y] < kTiny * sum ? 0 : row[y] / sum;
+        const double sum = sum_by_lanes(row, ws.stride), inverse = 1 / sum, tiny = kTiny * sum;
+        for (int y = 0; y < ws.stride; ++y) row[y] = row[y] < tiny ? 0 : row[y] * inverse;
     }
 }
 
@@ -137,16 +170,23 @@ CREDALENS_INLINE void load(Workspace& ws, const T* P) {
 CREDALENS_INLINE void keep_supported_classes(Workspace& ws) {
     double* largest = ws.floor;
     for (int y = 0; y < ws.stride; ++y) largest[y] = 0;
-    for (int m = 0; m < ws.M; ++m) {
-        const double* row = ws.row(m);
-        for (int y = 0; y < ws.stride; ++y)
-            largest[y] = row[y] <= largest[y] ? largest[y] : row[y];  // a NaN stays one
-    }
+    if (ws.many)
+        for (int y = 0; y < ws.K; ++y) largest[y] = largest_of(ws.members_of(y), ws.M);
+    else
+        for (int m = 0; m < ws.M; ++m) {
+            const double* row = ws.row(m);
+            for (int y = 0; y < ws.stride; ++y)
+                largest[y] = row[y] <= largest[y] ? largest[y] : row[y];  // a NaN stays one
+        }
     ws.classes = 0;
     for (int y = 0; y < ws.K; ++y)
         if (!(largest[y] <= kNegligible)) ws.kept[ws.classes++] = y;
     ws.width = padded(ws.classes);
-    if (ws.classes < ws.K)
+    if (ws.classes == ws.K) return;
+    if (ws.many)
+        for (int y = 0; y < ws.classes; ++y)
+            std::memmove(ws.members_of(y), ws.members_of(ws.kept[y]), ws.list * sizeof(double));
+    else
         for (int m = 0; m < ws.M; ++m) {
             double* row = ws.row(m);
             for (int y = 0; y < ws.classes; ++y) row[y] = row[ws.kept[y]];
@@ -158,6 +198,10 @@ CREDALENS_INLINE void keep_supported_classes(Workspace& ws) {
 CREDALENS_INLINE void combine(Workspace& ws, const double* w, double* p) {
     constexpr int group = 16;
     for (int y = 0; y < ws.width; ++y) p[y] = 0;
+    if (ws.many) {
+        for (int y = 0; y < ws.classes; ++y) p[y] = dot_by_lanes(w, ws.members_of(y), ws.list);
+        return;
+    }
     for (int first = 0; first < ws.M; first += group) {
         for (int y = 0; y < ws.width; ++y) ws.scaled[y] = 0;
         for (int m = first; m < std::min(first + group, ws.M); ++m)
@@ -170,7 +214,10 @@ CREDALENS_INLINE void combine(Workspace& ws, const double* w, double* p) {
 CREDALENS_INLINE void compute_mean(Workspace& ws) {
     double* mean = ws.row(ws.M);
     for (int m = 0; m < ws.M; ++m) ws.w[m] = 1.0 / ws.M;
+    ws.w[ws.M] = 0;
     combine(ws, ws.w, mean);
+    if (ws.many)
+        for (int y = 0; y < ws.classes; ++y) ws.members_of(y)[ws.M] = mean[y];
     for (int y = 0; y < ws.width; ++y) ws.floor[y] = kMixing * mean[y];
     // Padding has p = 1: logarithm 0, reciprocal 1, and no share in any sum.
     for (int y = ws.classes; y < ws.width; ++y) ws.floor[y] = 1;
@@ -192,6 +239,20 @@ CREDALENS_INLINE void evaluate(Workspace& ws, const double* w, Point& point) {
 
 // g_m = -P_m . log_p for every generator; returns the member with the largest.
 CREDALENS_INLINE int price(Workspace& ws, const double* log_p) {
+    if (ws.many) {
+        std::memset(ws.g, 0, ws.list * sizeof(double));
+        int y = 0;
+        for (; y + 4 <= ws.classes; y += 4) {
+            const double *a = ws.members_of(y), *b = a + ws.list, *c = b + ws.list, *d = c + ws.list;
+            double* CREDALENS_RESTRICT g = ws.g;
+            for (int block = 0; block < ws.list; block += kLanes)
+                for (int m = block; m < block + kLanes; ++m)
+                    g[m] -= (log_p[y] * a[m] + log_p[y + 1] * b[m]) +
+                            (log_p[y + 2] * c[m] + log_p[y + 3] * d[m]);
+        }
+        for (; y < ws.classes; ++y) add_scaled(ws.g, ws.members_of(y), -log_p[y], 0, ws.list);
+        return place_of_largest(ws.g, ws.M);
+    }
     double out[4];
     int m = 0;
     for (; m + 4 <= ws.generators; m += 4) {
@@ -206,6 +267,9 @@ CREDALENS_INLINE void activate(Workspace& ws, int m) {
     if (ws.is_active[m]) return;
     ws.is_active[m] = 1;
     ws.active[ws.active_count++] = m;
+    if (!ws.many || m == ws.M) return;
+    for (int y = 0; y < ws.classes; ++y) ws.row(m)[y] = ws.members_of(y)[m];
+    for (int y = ws.classes; y < ws.width; ++y) ws.row(m)[y] = 0;
 }
 
 // Takes generators out of the active set: those of weight zero or, before a step, those of no
@@ -419,31 +483,28 @@ CREDALENS_INLINE void maximise(Workspace& ws) {
     const double share = ws.generators > ws.M ? ws.w[ws.M] / ws.M : 0;
     if (share > 0)
         for (int m = 0; m < ws.M; ++m) ws.w[m] += share;
+    ws.w[ws.M] = 0;
 }
 
-// H(p), and log_p, with the library logarithm; `terms` is scratch. One compiled copy, so that both
-// kernels agree to the bit on a single member.
+// H(p), and log_p, with the library logarithm; `terms` is scratch. Rows and weights sum to 1 up to
+// rounding; p is made to, so that certainty is exactly 0. One compiled copy, so that both kernels
+// agree to the bit on a single member.
 #if defined(__GNUC__)
 __attribute__((noinline))
 #endif
-double library_entropy(const double* p, const double* floor, double* log_p, double* terms,
-                       int classes, int width) {
+double library_entropy(double* p, const double* floor, double* log_p, double* terms, int classes,
+                       int width) {
+    const double mass = sum_by_lanes(p, width);
+    for (int y = 0; y < width; ++y) p[y] /= mass;
     for (int y = 0; y < width; ++y) log_p[y] = y < classes ? std::log(p[y] + floor[y]) : 0;
     for (int y = 0; y < width; ++y) terms[y] = -p[y] * log_p[y];
     const double entropy = sum_by_lanes(terms, width);
     return entropy > 0 ? entropy : entropy - entropy;  // p_y = 1 + 1e-16 is none; a NaN stays one
 }
 
-// Rows and weights sum to 1 up to rounding; p is made to, so that certainty is exactly 0.
-CREDALENS_INLINE void rescale(double* p, int width) {
-    const double mass = sum_by_lanes(p, width);
-    for (int y = 0; y < width; ++y) p[y] /= mass;
-}
-
 // The entropy at p and the duality gap there, from the data and the weights only.
 CREDALENS_INLINE void certify(Workspace& ws, double& value, double& gap) {
     combine(ws, ws.w, ws.here.p);
-    rescale(ws.here.p, ws.width);
     value = library_entropy(ws.here.p, ws.floor, ws.here.log_p, ws.scaled, ws.classes, ws.width);
     const double best = ws.g[price(ws, ws.here.log_p)];
     gap = best > value ? best - value : value - value;
@@ -469,7 +530,6 @@ double row_entropy(Workspace& ws) {
     const int width = padded(classes);
     std::fill(p + classes, p + width, 0.0);
     std::fill(zero, zero + width, 0.0);
-    rescale(p, width);
     return library_entropy(p, zero, ws.here.log_p, ws.scaled, classes, width);
 }
 
@@ -502,7 +562,7 @@ template <class T>
 void min_entropy(const T* P, std::size_t n, int M, int K, double* value, std::int64_t* member,
                  int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    const std::size_t grain = whole_groups(1 + (std::size_t{1} << 17) / size);
+    const auto grain = Grain::of_lanes((std::size_t{1} << 17) / size);
     parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
         std::vector<std::int64_t> lowest(end - begin);
         least_entropy(P + begin * size, end - begin, M, K, lowest.data());

@@ -16,7 +16,7 @@ void square_diameter(const T* P, std::size_t n, int M, int K, const double* V, i
     const std::size_t entries = static_cast<std::size_t>(M) * (K + r);
     const std::size_t work = static_cast<std::size_t>(M) * r * (K + M / 2 + 8) / 8 + 1;
     parallel_for(
-        n, whole_groups(1 + (std::size_t{1} << 19) / work), threads,
+        n, Grain::of_lanes((std::size_t{1} << 19) / work), threads,
         [&] { return std::vector<double>(lanes_scratch(entries)); },
         [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
             square_diameter_in_lanes(P + begin * size, end - begin, M, K, V, r, square + begin,

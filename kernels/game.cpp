@@ -15,7 +15,7 @@ namespace credalens {
 namespace {
 
 constexpr int kLanes = 8;  // tableau columns are padded with zero rows to whole vectors
-constexpr int kGenerateBeyond = 128;  // longer games start from a few rows
+constexpr int kGenerateBeyond = 64;  // longer games start from a few rows
 constexpr int kRefactorings = 5;
 constexpr double kGoal = 1e-13;           // certified gap at which a solve ends
 constexpr double kRoundUp = 1.0 + 1e-15;  // lets the row that gives a ratio pass its own test
@@ -56,6 +56,20 @@ CREDALENS_INLINE double extreme(const double* values, int count, double sign) {
     return sign * best;
 }
 
+// The first of all places that `hit` says yes to, one of which must be there; `hit` may be asked of
+// places up to the next whole vector.
+template <class Hit>
+CREDALENS_INLINE int first_place(const Hit& hit) {
+    for (int i = 0;; i += kLanes) {
+        int any = 0;
+#pragma omp simd reduction(| : any)
+        for (int l = 0; l < kLanes; ++l) any |= hit(i + l);
+        if (!any) continue;
+        while (!hit(i)) ++i;
+        return i;
+    }
+}
+
 CREDALENS_INLINE int index_of(double value, const double* values) {
     int i = 0;
     while (values[i] != value) ++i;
@@ -77,14 +91,19 @@ CREDALENS_INLINE void make_room(GameWorkspace& g, int needed) {
 // Adds rows of the game to the tableau, in terms of the present basis.
 CREDALENS_INLINE void append_rows(GameWorkspace& g, const int* added, int count) {
     const int before = g.rows, after = before + count;
+    const bool in_order = before == 0 && g.length <= kGenerateBeyond;
     make_room(g, after);
     for (int j = 0; j <= g.columns; ++j) {
-        double* t = column(g, j);
+        double* CREDALENS_RESTRICT t = column(g, j);
         std::fill(t + before, t + after, j == g.columns ? 1.0 : 0.0);
         std::fill(t + after, t + padded(after), 0.0);
         if (j == g.columns || is_slack(g, g.nonbasic[j])) continue;
-        const double* source = game_column(g, g.nonbasic[j]);
-        for (int k = 0; k < count; ++k) t[before + k] = g.shift + g.sign * source[added[k]];
+        const double* CREDALENS_RESTRICT source = game_column(g, g.nonbasic[j]);
+        const double shift = g.shift, sign = g.sign;
+        if (in_order)
+            for (int k = 0; k < count; ++k) t[k] = shift + sign * source[k];
+        else
+            for (int k = 0; k < count; ++k) t[before + k] = shift + sign * source[added[k]];
     }
     for (int i = 0; i < before; ++i) {
         if (is_slack(g, g.basic[i])) continue;
@@ -156,9 +175,7 @@ CREDALENS_INLINE int leaving_row(const GameWorkspace& g, int c, const Tolerance&
         largest = candidate > largest ? candidate : largest;
     }
     if (largest == least) return -1;
-    int r = 0;
-    while (t[r] != largest || b[r] > step * t[r]) ++r;
-    return r;
+    return first_place([=](int i) { return t[i] == largest && b[i] <= step * t[i]; });
 }
 
 // Bland: no tolerance, ties to the variable of least index.
@@ -179,12 +196,13 @@ CREDALENS_INLINE int leaving_row_bland(const GameWorkspace& g, int c, const Tole
 
 // Dantzig: the column of largest profit. Bland: that of the least variable. -1 if none has any.
 CREDALENS_INLINE int entering_column(const GameWorkspace& g, bool bland, const Tolerance& tol) {
-    int best = -1;
-    for (int j = 0; j < g.columns; ++j) {
-        if (g.reduced[j] <= tol.profit) continue;
-        if (best < 0 || (bland ? g.nonbasic[j] < g.nonbasic[best] : g.reduced[j] > g.reduced[best]))
-            best = j;
+    if (!bland) {
+        const double most = extreme(g.reduced.data(), g.columns, 1.0);
+        return most > tol.profit ? index_of(most, g.reduced.data()) : -1;
     }
+    int best = -1;
+    for (int j = 0; j < g.columns; ++j)
+        if (g.reduced[j] > tol.profit && (best < 0 || g.nonbasic[j] < g.nonbasic[best])) best = j;
     return best;
 }
 
@@ -406,74 +424,70 @@ CREDALENS_INLINE void solve_program(GameWorkspace& g, int first) {
 template <class T>
 CREDALENS_INLINE void load_game(const T* CREDALENS_RESTRICT A, GameWorkspace& g) {
     const int columns = g.columns, length = g.length;
-    double largest = 0.0;
-    for (int j = 0; j < columns; ++j) {
-        double* CREDALENS_RESTRICT target = game_column(g, j);
-        if (g.swapped) {
-            const T* CREDALENS_RESTRICT source = A + j;
-            for (int i = 0; i < length; ++i, source += columns) target[i] = *source;
-            largest = std::max(largest, extreme(target, length, 1.0));
-        } else {
-            const T* CREDALENS_RESTRICT source = A + static_cast<std::size_t>(j) * length;
-            for (int i = 0; i < length; ++i) target[i] = source[i];
-        }
+    if (g.swapped) {
+        for (int i = 0; i < length; ++i)
+            for (int j = 0; j < columns; ++j)
+                game_column(g, j)[i] = A[static_cast<std::size_t>(i) * columns + j];
+        return;
     }
-    // A swapped game is turned into largest - A^T, of positive value as there is no saddle.
-    g.shift = largest;
-    g.sign = g.swapped ? -1.0 : 1.0;
+    for (int j = 0; j < columns; ++j) {
+        const T* CREDALENS_RESTRICT source = A + static_cast<std::size_t>(j) * length;
+        double* CREDALENS_RESTRICT target = game_column(g, j);
+        for (int i = 0; i < length; ++i) target[i] = source[i];
+    }
 }
 
 // The best pure strategies and their bounds; returns the one of the short side.
-template <class T>
-CREDALENS_INLINE int pure_bounds(const T* CREDALENS_RESTRICT A, int M, int K, GameWorkspace& g) {
-    double* CREDALENS_RESTRICT column_min = g.column_min.data();
-    std::fill(column_min, column_min + K, kInfinity);
-    int member = 0;
-    g.upper = kInfinity;
-    for (int m = 0; m < M; ++m) {
-        const T* CREDALENS_RESTRICT row = A + static_cast<std::size_t>(m) * K;
-        double row_max = row[0];
-#pragma omp simd reduction(max : row_max)
-        for (int y = 0; y < K; ++y) {
-            const double entry = row[y];
-            column_min[y] = entry < column_min[y] ? entry : column_min[y];
-            row_max = entry > row_max ? entry : row_max;
-        }
-        if (row_max < g.upper) member = m;
-        g.upper = std::min(g.upper, row_max);
+CREDALENS_INLINE int pure_bounds(GameWorkspace& g) {
+    const double sign = g.sign = g.swapped ? -1.0 : 1.0;
+    // Each of the long side is worth what is worst for it, and so is each of the short side.
+    double* CREDALENS_RESTRICT worth = g.image.data();
+    std::fill(worth, worth + g.pitch, sign * kInfinity);
+    double best = sign * kInfinity;
+    int at = 0;
+    for (int j = 0; j < g.columns; ++j) {
+        const double* CREDALENS_RESTRICT source = game_column(g, j);
+        for (int i = 0; i < g.pitch; ++i)
+            worth[i] = sign * source[i] < sign * worth[i] ? source[i] : worth[i];
+        const double here = extreme(source, g.length, sign);
+        if (sign * (best - here) > 0.0) best = here, at = j;
     }
-    g.lower = extreme(column_min, K, 1.0);
-    const int label = index_of(g.lower, column_min);
+    const double other = extreme(worth, g.length, sign);
+    const int place = index_of(other, worth);
+    // A swapped game is turned into largest - A^T, of positive value as there is no saddle.
+    g.shift = g.swapped ? extreme(worth, g.length, 1.0) : 0.0;
+    g.upper = g.swapped ? other : best;
+    g.lower = g.swapped ? best : other;
     std::fill(g.weights.begin(), g.weights.end(), 0.0);
     std::fill(g.dual.begin(), g.dual.end(), 0.0);
-    g.weights[member] = g.dual[label] = 1.0;
-    return g.swapped ? label : member;
+    g.weights[g.swapped ? place : at] = g.dual[g.swapped ? at : place] = 1.0;
+    return at;
 }
 
 template <class T>
-CREDALENS_INLINE void solve_game(const T* A, int M, int K, GameWorkspace& g) {
-    const int first = pure_bounds(A, M, K, g);
-    if (g.upper - g.lower <= kGoal) return;  // a saddle; so are M = 1 and K = 1
+CREDALENS_INLINE void solve_game(const T* A, GameWorkspace& g) {
     load_game(A, g);
+    const int first = pure_bounds(g);
+    if (g.upper - g.lower <= kGoal) return;  // a saddle; so are M = 1 and K = 1
     solve_program(g, first);
 }
 
 }  // namespace
 
 // Clones are made of plain functions only, hence one for each type.
-CREDALENS_CLONES void solve_one_game(const float* A, int M, int K, GameWorkspace& g) {
-    solve_game(A, M, K, g);
+CREDALENS_CLONES void solve_one_game(const float* A, GameWorkspace& g) {
+    solve_game(A, g);
 }
 
-CREDALENS_CLONES void solve_one_game(const double* A, int M, int K, GameWorkspace& g) {
-    solve_game(A, M, K, g);
+CREDALENS_CLONES void solve_one_game(const double* A, GameWorkspace& g) {
+    solve_game(A, g);
 }
 
 GameWorkspace::GameWorkspace(int M, int K)
     : swapped(M > K), columns(std::min(M, K)), length(std::max(M, K)), pitch(padded(length)),
       shift(0.0), sign(1.0), image(pitch), reduced(columns + 1), stride(pitch), rows(0),
       row_index(length), nonbasic(columns), basic(length), list(2 * length), in_use(length),
-      x(columns), u(columns), column_min(K), upper(0.0), lower(0.0), weights(M), dual(K),
+      x(columns), u(columns), upper(0.0), lower(0.0), weights(M), dual(K),
       storage_(static_cast<std::size_t>(pitch) * (2 * columns + 1) + kLanes) {
     // The two large arrays start on a cache line.
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(storage_.data()) % 64;
@@ -487,7 +501,7 @@ void solve_games_range(const T* A, std::size_t begin, std::size_t end, int M, in
                        GameWorkspace& workspace) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     for (std::size_t i = begin; i < end; ++i) {
-        solve_one_game(A + i * size, M, K, workspace);
+        solve_one_game(A + i * size, workspace);
         value[i] = workspace.upper;
         gap[i] = std::max(workspace.upper - workspace.lower, 0.0);
         if (weights) std::copy_n(workspace.weights.data(), M, weights + i * M);

@@ -30,7 +30,7 @@ struct GameWorkspace {
 
     double* game;               // (columns, pitch): A, or its transpose if swapped, in float64
     double shift, sign;         // the program's coefficients are shift + sign * game
-    std::vector<double> image;  // (pitch): the columns of the game combined by x
+    std::vector<double> image;  // (pitch): the columns of the game combined by x, or by the worst of them
 
     double* tableau;              // (columns + 1, stride): nonbasic columns, right-hand side
     std::vector<double> reduced;  // (columns + 1): profit of each nonbasic column
@@ -42,9 +42,8 @@ struct GameWorkspace {
     std::vector<int> list;        // (2 length): indices to work on
     std::vector<char> in_use;     // (length): whether a row of the game is in the tableau
 
-    std::vector<double> x;           // (columns): primal distribution of the last basis
-    std::vector<double> u;           // (columns): dual one, on the row of each tableau column
-    std::vector<double> column_min;  // (K): scratch of the saddle test
+    std::vector<double> x;  // (columns): primal distribution of the last basis
+    std::vector<double> u;  // (columns): dual one, on the row of each tableau column
 
     double upper, lower;          // best certified bounds so far, attained by
     std::vector<double> weights;  // (M) and
@@ -65,7 +64,7 @@ private:
 //
 // The result for an instance depends on that instance alone, bit for bit.
 // Cost: O(M K) at a pure saddle; otherwise about 1 to 7 min(M, K) pivots of O(min(M, K) R) each,
-// where R is max(M, K), or beyond 128 the number of rows generated (some multiple of min(M, K)).
+// where R is max(M, K), or beyond 64 the number of rows generated (some multiple of min(M, K)).
 template <class T>
 void solve_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
                  double* weights, double* dual, int threads);

@@ -5,8 +5,16 @@
 namespace credalens {
 namespace {
 
-// Rows of fewer classes are read several at a time.
-constexpr int kShortRow = 32;
+// Single precision is widened before it is moved from lane to lane, which makes moving dear: rows
+// of so many classes or more are summed up along the row first.
+constexpr int kLongRow = 24;
+
+// Lanes of two vectors by their places, in the notation of the compiler.
+#if defined(__clang__)
+#define CREDALENS_MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define CREDALENS_MIX(a, b, ...) __builtin_shuffle(a, b, Marks{__VA_ARGS__})
+#endif
 
 namespace baseline {
 #define CREDALENS_LANES 2
@@ -87,6 +95,11 @@ void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* me
 }
 
 template <class T>
+void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int list) {
+    CREDALENS_BEST(normalised_by_class, P, M, K, tiny, out, list);
+}
+
+template <class T>
 std::size_t first_bad_in_lanes(const T* P, std::size_t rows, int K, double tolerance) {
     return CREDALENS_BEST(first_bad, P, rows, K, tolerance);
 }
@@ -105,6 +118,8 @@ template void square_diameter_in_lanes(const double*, std::size_t, int, int, con
                                        double*, double*);
 template void least_entropy(const float*, std::size_t, int, int, std::int64_t*);
 template void least_entropy(const double*, std::size_t, int, int, std::int64_t*);
+template void normalised_by_class(const float*, int, int, double, double*, int);
+template void normalised_by_class(const double*, int, int, double, double*, int);
 template std::size_t first_bad_in_lanes(const float*, std::size_t, int, double);
 template std::size_t first_bad_in_lanes(const double*, std::size_t, int, double);
 

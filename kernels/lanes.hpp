@@ -12,9 +12,6 @@
 
 namespace credalens {
 
-// The next number of instances that leaves no lane without one.
-constexpr std::size_t whole_groups(std::size_t n) { return (n + 7) / 8 * 8; }
-
 // Doubles of scratch memory that so many entries of an instance need.
 std::size_t lanes_scratch(std::size_t entries);
 
@@ -37,6 +34,11 @@ void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const
 // The member of least entropy of each instance, its rows divided by their sums.
 template <class T>
 void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member);
+
+// One instance class by class, (K, list) with room for whole vectors of members: rows divided by their sums, what is less
+// than `tiny` of a row left out, and zeros in the places after the last member.
+template <class T>
+void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int list);
 
 // The first of (rows, K) that is not a distribution, `rows` if there is none.
 template <class T>

@@ -12,20 +12,83 @@ CREDALENS_INLINE Lanes magnitude(const Lanes& v) { return (Lanes)((Marks)v & INT
 CREDALENS_INLINE Lanes larger(const Lanes& a, const Lanes& b) { return a > b ? a : b; }
 CREDALENS_INLINE Lanes smaller(const Lanes& a, const Lanes& b) { return a < b ? a : b; }
 
+CREDALENS_INLINE Lanes load(const double* x) {
+    Lanes v;
+    __builtin_memcpy(&v, x, sizeof v);
+    return v;
+}
+
+CREDALENS_INLINE Lanes load(const float* x) {
+    Floats v;
+    __builtin_memcpy(&v, x, sizeof v);
+    return __builtin_convertvector(v, Lanes);
+}
+
+// Swaps the odd blocks of `kBlock` lanes of a with the even ones of b.
+template <int kBlock>
+CREDALENS_INLINE void exchange(Lanes& a, Lanes& b) {
+    const Lanes x = a, y = b;
+#if CREDALENS_LANES == 8
+    if constexpr (kBlock == 4) {
+        a = CREDALENS_MIX(x, y, 0, 1, 2, 3, 8, 9, 10, 11);
+        b = CREDALENS_MIX(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
+    } else if constexpr (kBlock == 2) {
+        a = CREDALENS_MIX(x, y, 0, 1, 8, 9, 4, 5, 12, 13);
+        b = CREDALENS_MIX(x, y, 2, 3, 10, 11, 6, 7, 14, 15);
+    } else {
+        a = CREDALENS_MIX(x, y, 0, 8, 2, 10, 4, 12, 6, 14);
+        b = CREDALENS_MIX(x, y, 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+#elif CREDALENS_LANES == 4
+    if constexpr (kBlock == 2) {
+        a = CREDALENS_MIX(x, y, 0, 1, 4, 5);
+        b = CREDALENS_MIX(x, y, 2, 3, 6, 7);
+    } else {
+        a = CREDALENS_MIX(x, y, 0, 4, 2, 6);
+        b = CREDALENS_MIX(x, y, 1, 5, 3, 7);
+    }
+#else
+    a = CREDALENS_MIX(x, y, 0, 2);
+    b = CREDALENS_MIX(x, y, 1, 3);
+#endif
+}
+
+template <int kBlock>
+CREDALENS_INLINE void exchange_all(Lanes* v) {
+    for (int i = 0; i < kWidth; ++i)
+        if (!(i & kBlock)) exchange<kBlock>(v[i], v[i + kBlock]);
+    if constexpr (kBlock > 1) exchange_all<kBlock / 2>(v);
+}
+
 // What each lane reads: an instance of its own or, where there are fewer, the last one.
 template <class T>
 struct Sources {
-    const T* P;
-    std::size_t stride, count;
+    const T* from[kWidth];
+
+    CREDALENS_INLINE Sources(const T* P, std::size_t stride, std::size_t count) {
+        for (std::size_t i = 0; i < kWidth; ++i) from[i] = P + (i < count ? i : count - 1) * stride;
+    }
 
     CREDALENS_INLINE Lanes operator[](std::size_t at) const {
         Lanes v;
-        if (count >= kWidth)
-            for (int i = 0; i < kWidth; ++i) v[i] = P[i * stride + at];
-        else
-            for (std::size_t i = 0; i < kWidth; ++i)
-                v[i] = P[(i < count ? i : count - 1) * stride + at];
+        for (int i = 0; i < kWidth; ++i) v[i] = from[i][at];
         return v;
+    }
+
+    // As many entries as there are lanes, beginning at `at`.
+    CREDALENS_INLINE void block(std::size_t at, Lanes* v) const {
+        for (int i = 0; i < kWidth; ++i) v[i] = load(from[i] + at);
+        exchange_all<kWidth / 2>(v);
+    }
+
+    CREDALENS_INLINE void all(std::size_t size, Lanes* out) const {
+        std::size_t e = 0;
+        for (; e + kWidth <= size; e += kWidth) {
+            Lanes v[kWidth];
+            block(e, v);
+            for (int i = 0; i < kWidth; ++i) out[e + i] = v[i];
+        }
+        for (; e < size; ++e) out[e] = (*this)[e];
     }
 };
 
@@ -124,8 +187,7 @@ void closed_forms(const T* P, std::size_t count, int M, int K, double* max_lower
     const std::size_t size = static_cast<std::size_t>(M) * K;
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
-        const Sources<T> entries{P + first * size, size, left};
-        for (std::size_t e = 0; e < size; ++e) lanes[e] = entries[e];
+        Sources<T>(P + first * size, size, left).all(size, lanes);
         if (max_lower || max_upper)
             extremes(lanes, M, K, left, max_lower ? max_lower + first : nullptr,
                      max_upper ? max_upper + first : nullptr);
@@ -145,7 +207,7 @@ void edge_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& 
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
         for (int m = 0; m < M; ++m) {
-            const Sources<T> row{P + first * size + static_cast<std::size_t>(m) * K, size, left};
+            const Sources<T> row(P + first * size + static_cast<std::size_t>(m) * K, size, left);
             sums[0] = Lanes{};
             for (int y = 0; y < K; ++y) sums[y + 1] = sums[y] + row[edges.order[y]];
             Lanes* sent = across + static_cast<std::size_t>(m) * edges.size;
@@ -190,8 +252,7 @@ void square_diameter(const T* P, std::size_t count, int M, int K, const double* 
     Lanes* points = lanes + size;
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
-        const Sources<T> entries{P + first * size, size, left};
-        for (std::size_t e = 0; e < size; ++e) lanes[e] = entries[e];
+        Sources<T>(P + first * size, size, left).all(size, lanes);
         int m = 0;
         for (; m + 4 <= M; m += 4)
             multiply_rows<4>(lanes + static_cast<std::size_t>(m) * K, K, V, r,
@@ -203,58 +264,83 @@ void square_diameter(const T* P, std::size_t count, int M, int K, const double* 
     }
 }
 
-CREDALENS_INLINE Lanes load(const double* x) {
-    Lanes v;
-    __builtin_memcpy(&v, x, sizeof v);
-    return v;
-}
-
-CREDALENS_INLINE Lanes load(const float* x) {
-    Floats v;
-    __builtin_memcpy(&v, x, sizeof v);
-    return __builtin_convertvector(v, Lanes);
-}
-
-// Eight sums and eight smallest entries of the first classes of a row, up to a multiple of eight:
-// the same on every machine, whatever the width of a vector.
+// Eight sums and eight smallest entries of a row of eight classes or more: the same on every
+// machine, whatever the width of a vector.
 template <class T>
 CREDALENS_INLINE void by_eights(const T* row, int K, double* sums, double* lows) {
     constexpr int kParts = 8 / kWidth;
     Lanes sum[kParts] = {}, low[kParts] = {};
-    for (int y = 0; y + 8 <= K; y += 8)
+    const auto add = [&](int part, const Lanes& x) {
+        sum[part] += x;
+        low[part] = smaller(x, low[part]);
+    };
+    int y = 0;
+    for (; y + 8 <= K; y += 8)
+        for (int part = 0; part < kParts; ++part) add(part, load(row + y + part * kWidth));
+    if (y < K)  // the last eight, without those that were counted
         for (int part = 0; part < kParts; ++part) {
-            const Lanes x = load(row + y + part * kWidth);
-            sum[part] += x;
-            low[part] = smaller(x, low[part]);
+            const Lanes x = load(row + K - 8 + part * kWidth);
+            Marks place;
+            for (int i = 0; i < kWidth; ++i) place[i] = part * kWidth + i;
+            add(part, place >= y - (K - 8) ? x : Lanes{});
         }
     __builtin_memcpy(sums, sum, sizeof sum);
     __builtin_memcpy(lows, low, sizeof low);
 }
 
+// The sum and the smallest entry, if below 0, of rows of K in every lane.
+struct Tally {
+    Lanes sum = {}, least = {};
+
+    CREDALENS_INLINE void add(const Lanes& x) {
+        sum += x;
+        least = smaller(x, least);
+    }
+
+    template <class T>
+    CREDALENS_INLINE void rows(const Sources<T>& entries, int K) {
+        int y = 0;
+        Lanes v[kWidth];
+        for (; y + kWidth <= K; y += kWidth) {
+            entries.block(y, v);
+            for (int i = 0; i < kWidth; ++i) add(v[i]);
+        }
+        if (K - y > kWidth / 4 && K >= kWidth) {  // the last ones, without those that were counted
+            entries.block(K - kWidth, v);
+            for (int i = 0; i < kWidth; ++i)
+                if (i >= y - (K - kWidth)) add(v[i]);
+        } else {
+            for (; y < K; ++y) add(entries[y]);
+        }
+    }
+
+    template <class T>
+    CREDALENS_INLINE void long_rows(const Sources<T>& entries, int K) {
+        alignas(64) double sums[8 * kWidth], lows[8 * kWidth];
+        for (int i = 0; i < kWidth; ++i)
+            by_eights(entries.from[i], K, sums + 8 * i, lows + 8 * i);
+        Lanes eight_sums[8], eight_lows[8];
+        Sources<double>(sums, 8, kWidth).all(8, eight_sums);
+        Sources<double>(lows, 8, kWidth).all(8, eight_lows);
+        for (int i = 0; i < 8; ++i) {
+            sum += eight_sums[i];
+            least = smaller(eight_lows[i], least);
+        }
+    }
+};
+
 template <class T>
 std::size_t first_bad(const T* P, std::size_t rows, int K, double tolerance) {
-    const bool by_lane = K < kShortRow;  // else only what is left over, and sums of sums, are
-    alignas(64) double sums[8 * kWidth], lows[8 * kWidth];
     for (std::size_t row = 0; row < rows; row += kWidth) {
         const std::size_t left = rows - row;
-        const Sources<T> entries{P + row * K, static_cast<std::size_t>(K), left};
-        Lanes sum = {}, least = {};
-        if (!by_lane) {
-            for (std::size_t i = 0; i < kWidth && i < left; ++i)
-                by_eights(P + (row + i) * K, K, sums + 8 * i, lows + 8 * i);
-            const Sources<double> eight_sums{sums, 8, left}, eight_lows{lows, 8, left};
-            for (int i = 0; i < 8; ++i) {
-                sum += eight_sums[i];
-                least = smaller(eight_lows[i], least);
-            }
-        }
-        for (int y = by_lane ? 0 : K / 8 * 8; y < K; ++y) {
-            const Lanes x = entries[y];
-            sum += x;
-            least = smaller(x, least);
-        }
+        const Sources<T> entries(P + row * K, static_cast<std::size_t>(K), left);
+        Tally tally;
+        if (sizeof(T) < 8 && K >= kLongRow)
+            tally.long_rows(entries, K);
+        else
+            tally.rows(entries, K);
         // A NaN or an infinity shows as a sum that is not near 1.
-        const Marks good = (least >= 0.0) & (magnitude(sum - 1.0) <= tolerance);
+        const Marks good = (tally.least >= 0.0) & (magnitude(tally.sum - 1.0) <= tolerance);
         std::int64_t all = -1;
         for (int i = 0; i < kWidth; ++i) all &= good[i];
         if (all) continue;
@@ -264,6 +350,37 @@ std::size_t first_bad(const T* P, std::size_t rows, int K, double tolerance) {
     return rows;
 }
 
+template <class T>
+void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int list) {
+    for (int m = 0; m < M; m += kWidth) {
+        const Sources<T> rows(P + static_cast<std::size_t>(m) * K, static_cast<std::size_t>(K),
+                              static_cast<std::size_t>(M - m));
+        double* const here = out + m;
+        Lanes part[8] = {};  // added up as rows are in entropy.cpp
+        const auto keep = [&](int y, const Lanes& x) {
+            part[y % 8] += x;
+            __builtin_memcpy(here + static_cast<std::size_t>(y) * list, &x, sizeof x);
+        };
+        int y = 0;
+        for (; y + kWidth <= K; y += kWidth) {
+            Lanes v[kWidth];
+            rows.block(y, v);
+            for (int i = 0; i < kWidth; ++i) keep(y + i, v[i]);
+        }
+        for (; y < K; ++y) keep(y, rows[y]);
+        const Lanes sum = ((part[0] + part[4]) + (part[2] + part[6])) +
+                          ((part[1] + part[5]) + (part[3] + part[7]));
+        const Lanes inverse = 1.0 / sum, least = tiny * sum;
+        for (y = 0; y < K; ++y) {
+            double* const at = here + static_cast<std::size_t>(y) * list;
+            const Lanes x = load(at), scaled = x < least ? Lanes{} : x * inverse;
+            __builtin_memcpy(at, &scaled, sizeof scaled);
+        }
+    }
+    for (int y = 0; y < K; ++y)
+        for (int m = M; m < list; ++m) out[static_cast<std::size_t>(y) * list + m] = 0;
+}
+
 #include "log_body.hpp"
 
 template <class T>
@@ -271,7 +388,7 @@ void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* me
     const std::size_t size = static_cast<std::size_t>(M) * K;
     const Lanes tiny = Lanes{} + 1e-300;
     for (std::size_t first = 0; first < count; first += kWidth) {
-        const Sources<T> entries{P + first * size, size, count - first};
+        const Sources<T> entries(P + first * size, size, count - first);
         Lanes least = {};
         Marks place = {};
         for (int m = 0; m < M; ++m) {

@@ -404,7 +404,7 @@ void closed_forms(const T* P, std::size_t n, int M, int K, double* max_lower, do
                  : size <= kMostExtremesInLanes) {
         const std::size_t load = size * (diameter ? 4 + M / 2 : 4);
         parallel_for(
-            n, whole_groups(1 + (std::size_t{1} << 21) / load), threads,
+            n, Grain::of_lanes((std::size_t{1} << 21) / load), threads,
             [&] { return std::vector<double>(lanes_scratch(size)); },
             [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
                 const auto here = [begin](auto* out) { return out ? out + begin : nullptr; };

@@ -22,20 +22,35 @@ inline std::size_t grain_of(double nanoseconds) {
     return 1 + static_cast<std::size_t>(50000.0 / nanoseconds);
 }
 
+// How work is cut up. So many instances are worth a thread, which takes tens of microseconds to
+// start, or more where a core has to be woken: they should take some hundred. A piece is what a
+// thread takes at a time: by default as many, fewer where pieces cost nothing of their own, since the
+// others go on while a thread is late.
+struct Grain {
+    std::size_t worth, piece;
+
+    Grain(std::size_t worth) : Grain(worth, worth) {}
+    Grain(std::size_t worth, std::size_t piece)
+        : worth(std::max<std::size_t>(worth, 1)), piece(std::max<std::size_t>(piece, 1)) {}
+
+    // Whole groups of eight instances, in eight pieces for each thread.
+    static Grain of_lanes(std::size_t worth) {
+        return {8 * (worth / 8 + 1), 8 * (worth / 64 + 1)};
+    }
+};
+
 // Calls body(workspace, begin, end) on disjoint ranges that cover [0, n), each thread with a
-// workspace of its own from make(). A range holds `grain` instances or up to twice as many, so that
-// none is left that is not worth a thread; that should be some hundred microseconds, as a thread
-// takes tens of them to start. Where the grain is a multiple of eight, ranges begin at multiples.
+// workspace of its own from make(). A range is a piece or up to twice as much. Where pieces are
+// multiples of eight, ranges begin at multiples.
 template <class Make, class Body>
-void parallel_for(std::size_t n, std::size_t grain, int threads, const Make& make,
-                  const Body& body) {
+void parallel_for(std::size_t n, Grain grain, int threads, const Make& make, const Body& body) {
     if (n == 0) return;
-    grain = std::max<std::size_t>(grain, 1);
-    const std::size_t most = std::max<std::size_t>(n / grain, 1);
+    const std::size_t most = std::max<std::size_t>(n / grain.piece, 1);
     std::size_t share = (n + most - 1) / most;
-    if (grain % 8 == 0) share = (share + 7) / 8 * 8;
+    if (grain.piece % 8 == 0) share = (share + 7) / 8 * 8;
     const std::size_t ranges = (n + share - 1) / share;
-    const std::size_t workers = std::min<std::size_t>(std::max(threads, 1), ranges);
+    const std::size_t wanted = std::min<std::size_t>(std::max(threads, 1), n / grain.worth);
+    const std::size_t workers = std::min(std::max<std::size_t>(wanted, 1), ranges);
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;
     std::atomic<bool> failed{false};
@@ -60,7 +75,7 @@ void parallel_for(std::size_t n, std::size_t grain, int threads, const Make& mak
 
 // The same for a body(begin, end) that needs no workspace.
 template <class Body>
-void parallel_for(std::size_t n, std::size_t grain, int threads, const Body& body) {
+void parallel_for(std::size_t n, Grain grain, int threads, const Body& body) {
     parallel_for(
         n, grain, threads, [] { return 0; },
         [&](int, std::size_t begin, std::size_t end) { body(begin, end); });

@@ -139,6 +139,28 @@ def test_equal_members_have_the_entropy_of_each(M, K):
         assert_array_equal(upper, lower)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("M", "K"), [(6, 3), (7, 3), (8, 4), (17, 2), (40, 10), (161, 10), (65, 32)]
+)
+def test_many_members_of_few_classes(M, K, dtype):
+    # Many are kept class by class; beside classes without any mass the same members are few.
+    P = dirichlet(20, M, K, 0.3)
+    P[:5, :, 0] = 0.0
+    P[5:10, ::2, -1] = 0.0
+    P[10, 0], P[11, M - 1] = np.eye(K)[0], np.eye(K)[-1]
+    P = (P / P.sum(axis=2, keepdims=True)).astype(dtype)
+    wide = np.concatenate([P, np.zeros((20, M, M), dtype)], axis=2)
+    value, gap, p = cl.upper_entropy(P, return_error=True, return_distribution=True)
+    expected, bound = cl.upper_entropy(wide, return_error=True)
+    assert max(gap.max(), bound.max()) <= CERTIFIED_BITS
+    assert_allclose(value, expected, rtol=0, atol=1e-9 if dtype == np.float64 else 1e-6)
+    p = p.astype(np.float64)
+    p /= p.sum(axis=1, keepdims=True)
+    assert_allclose(entropies(p), value, rtol=1e-6 if dtype == np.float32 else 1e-12)
+    assert cl.ConvexHull(P).contains(p, tolerance=1e-6).all()
+
+
 def test_two_classes():
     # The hull is the interval between the extremes, and h is largest nearest to 1/2.
     P = dirichlet(50, 5, 2)

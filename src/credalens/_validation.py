@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -278,11 +278,11 @@ def event(classes: Any, n_classes: int, name: str = "event") -> Array:
     return indicator
 
 
-def one_of(value: Any, name: str, choices: Iterable[str]) -> str:
+def one_of(value: Any, name: str, choices: Collection[str]) -> str:
     """Return `value` if it is one of the names in `choices`."""
-    names = sorted(choices)
-    if not isinstance(value, str) or value not in names:
-        refuse(name, f"is {value!r}", f"choose one of {', '.join(map(repr, names))}")
+    if not isinstance(value, str) or value not in choices:
+        names = ", ".join(map(repr, sorted(choices)))
+        refuse(name, f"is {value!r}", f"choose one of {names}")
     return value
 
 

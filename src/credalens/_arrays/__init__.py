@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,7 +185,7 @@ def blocks(
     rows: int | None = None,
     *,
     large: bool = False,
-) -> Iterator[tuple[int, int, Array]]:
+) -> Iterable[tuple[int, int, Array]]:
     """Cut ``(..., *core axes)`` into C-contiguous native blocks ``(b, *core axes)``.
 
     Yields ``(start, stop, block)`` in the order of the flattened leading axes. A block is a view
@@ -194,22 +194,40 @@ def blocks(
     allows views of a sixteenth of the array, for kernels that hold nothing of a block's size.
     """
     dtype = working_dtype(array.dtype) if dtype is None else dtype
-    lead, tail = array.shape[: array.ndim - core], array.shape[array.ndim - core :]
+    lead = array.shape[: array.ndim - core]
     if not lead:
-        yield 0, 1, np.ascontiguousarray(array, dtype)[None]
-        return
-    if array.size == 0 and 0 in lead:
-        return
-    as_it_is = array.flags.c_contiguous and array.dtype == dtype
+        return ((0, 1, np.ascontiguousarray(array, dtype)[None]),)
+    as_it_is = _as_it_is(array, dtype)
     if large and as_it_is:
         # Nothing is copied. Few blocks, as a thread takes long to start on some systems.
         limit = max(BLOCK_BYTES, array.nbytes // 16)
     else:
         limit = min(BLOCK_BYTES, max(array.nbytes // 4, 1 << 16))
-    n, per_index = math.prod(lead), math.prod(lead[1:])
-    if as_it_is and array.nbytes <= limit and (rows is None or n <= rows):
-        yield 0, n, array.reshape(n, *tail)
+    n = math.prod(lead)
+    if as_it_is and 0 < array.nbytes <= limit and (rows is None or n <= rows):
+        whole = array if len(lead) == 1 else array.reshape(n, *array.shape[-core:])
+        return ((0, n, whole),)
+    return _cut(array, core, dtype, rows, large=large, limit=limit)
+
+
+def _as_it_is(array: Array, dtype: type[np.floating[Any]]) -> bool:
+    kind = array.dtype
+    return array.flags.c_contiguous and kind.type is dtype and kind.isnative
+
+
+def _cut(
+    array: Array,
+    core: int,
+    dtype: type[np.floating[Any]],
+    rows: int | None,
+    *,
+    large: bool,
+    limit: int,
+) -> Iterator[tuple[int, int, Array]]:
+    lead, tail = array.shape[: array.ndim - core], array.shape[array.ndim - core :]
+    if 0 in lead:
         return
+    per_index = math.prod(lead[1:])
     index_bytes = per_index * math.prod(tail) * np.dtype(dtype).itemsize
     if len(lead) > 1 and (index_bytes > limit or (rows is not None and per_index > rows)):
         for i, part in enumerate(array):
@@ -242,14 +260,18 @@ def per_instance(
     lead = array.shape[:-2]
     kind = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype)
     n = math.prod(lead)
+    # A float64 result is written in place, any other is rounded once, at the end.
+    direct = kind.type is np.float64
     results = [np.empty((n, *shape), kind) for shape in shapes]
     for start, stop, block in blocks(array, 2, rows=rows, large=large):
-        # A float64 result is written in place, any other is rounded once, at the end.
-        direct = kind == np.float64
-        outputs = [r[start:stop] if direct else np.empty((stop - start, *r.shape[1:]))
-                   for r in results]  # fmt: skip
+        if direct:
+            whole = stop - start == n
+            kernel(block, *(results if whole else [r[start:stop] for r in results]))
+            continue
+        outputs = [np.empty((stop - start, *shape)) for shape in shapes]
         kernel(block, *outputs)
-        if not direct:
-            for result, output in zip(results, outputs, strict=True):
-                result[start:stop] = output
+        for result, output in zip(results, outputs, strict=True):
+            result[start:stop] = output
+    if len(lead) == 1:
+        return results
     return [r.reshape(lead + shape) for r, shape in zip(results, shapes, strict=True)]
