@@ -37,6 +37,8 @@ constexpr double kEnough = 3e-10;     // accepted once kPatience iterations have
 constexpr int kPatience = 60;
 constexpr int kMaxIterations = 2000;
 constexpr double kNoWeight = 1e-15;   // moving this much weight changes H by no more than rounding
+constexpr double kEven = 0.05;        // chi-squared of a mean of the members that is nearly even
+constexpr int kMostEven = 64;         // classes for which evenness is worth a try
 constexpr double kShrink = 0.1;       // the share of itself that p_y keeps in one step
 
 int padded(int size) { return (size + kLanes - 1) / kLanes * kLanes; }
@@ -146,6 +148,10 @@ struct Workspace {
     }
 
     double* row(int m) { return rows + static_cast<std::size_t>(m) * stride; }
+    void make_room(int size, int columns) {
+        const std::size_t need = static_cast<std::size_t>(size) * columns;
+        if (matrix.size() < need) matrix.resize(2 * need);
+    }
     double* members_of(int y) { return by_class.data() + static_cast<std::size_t>(y) * list; }
 };
 
@@ -292,8 +298,7 @@ CREDALENS_INLINE bool drop_members(Workspace& ws, bool before_step) {
 
 // The upper triangle of B = P diag(1/p) P^T over the active set, with g - H as one more column.
 CREDALENS_INLINE void build_system(Workspace& ws, int size, int columns) {
-    const std::size_t need = static_cast<std::size_t>(size) * columns;
-    if (ws.matrix.size() < need) ws.matrix.resize(2 * need);
+    ws.make_room(size, columns);
     for (int y = 0; y < ws.width; ++y) ws.inverse_p[y] = 1 / ws.here.p[y];
     const int* active = ws.active.data();
     const int last = size - 1;
@@ -311,8 +316,7 @@ CREDALENS_INLINE void build_system(Workspace& ws, int size, int columns) {
     }
 }
 
-// Solves B x = g - H by elimination without pivoting (B is positive definite) and turns x into
-// the Newton direction x - (sum x) w, which keeps the total weight because B w = 1.
+// Solves the system, of a positive definite matrix, by elimination without pivoting.
 CREDALENS_INLINE void solve_system(Workspace& ws, int size, int columns) {
     double *matrix = ws.matrix.data(), *x = ws.direction;
     for (int i = 0; i < size; ++i) x[i] = matrix[static_cast<std::size_t>(i) * columns + i];
@@ -325,22 +329,25 @@ CREDALENS_INLINE void solve_system(Workspace& ws, int size, int columns) {
             add_scaled(matrix + static_cast<std::size_t>(i) * columns, Bj, -Bj[i] * inverse, i,
                        size + 1);
     }
-    double total = 0;
     for (int j = size - 1; j >= 0; --j) {
         const double* Bj = matrix + static_cast<std::size_t>(j) * columns;
         double rest = Bj[size];
         for (int i = j + 1; i < size; ++i) rest -= Bj[i] * x[i];
         x[j] *= rest;
-        total += x[j];
     }
-    for (int i = 0; i < size; ++i) x[i] -= total * ws.w[ws.active[i]];
 }
 
+// The solution x of B x = g - H gives the Newton direction x - (sum x) w, which keeps the total
+// weight because B w = 1.
 CREDALENS_INLINE void newton_direction(Workspace& ws) {
     for (;;) {
         const int size = ws.active_count, columns = padded(size + 1);
         build_system(ws, size, columns);
         solve_system(ws, size, columns);
+        double* x = ws.direction;
+        double total = 0;
+        for (int i = size - 1; i >= 0; --i) total += x[i];
+        for (int i = 0; i < size; ++i) x[i] -= total * ws.w[ws.active[i]];
         if (!drop_members(ws, true)) return;
         evaluate(ws, ws.w, ws.here);
         price(ws, ws.here.log_p);
@@ -510,12 +517,43 @@ CREDALENS_INLINE void certify(Workspace& ws, double& value, double& gap) {
     gap = best > value ? best - value : value - value;
 }
 
+// Nothing has more entropy than even shares of the classes. Where many members are even on the whole,
+// the least change of equal weights that makes their mixture even is one system of K equations; true
+// if it leaves no weight negative and its certificate is good.
+CREDALENS_INLINE bool even_shares(Workspace& ws, double& value, double& gap) {
+    const int K = ws.classes, columns = padded(K + 1);
+    if (!ws.many || K > kMostEven) return false;
+    const double *mean = ws.row(ws.M), share = 1.0 / K;
+    double uneven = 0;
+    for (int y = 0; y < K; ++y) uneven += (mean[y] - share) * (mean[y] - share);
+    if (!(K * uneven < kEven)) return false;
+    ws.make_room(K, columns);
+    for (int y = 0; y < K; ++y) {
+        double* B = ws.matrix.data() + static_cast<std::size_t>(y) * columns;
+        std::memset(B, 0, columns * sizeof(double));
+        for (int z = y; z < K; ++z)  // the mean, which is listed with the members, is none
+            B[z] = dot(ws.members_of(y), ws.members_of(z), ws.list) - mean[y] * mean[z];
+        B[y] *= 1 + kRidge;
+        B[K] = share - mean[y];
+    }
+    solve_system(ws, K, columns);
+    for (int y = 0; y < K; ++y)
+        add_scaled(ws.w, ws.members_of(y), ws.direction[y], 0, ws.list);
+    for (int m = ws.M; m < ws.list; ++m) ws.w[m] = 0;  // not the mean, nor a NaN after it
+    int negative = 0;
+    for (int m = 0; m < ws.M; ++m) negative += !(ws.w[m] >= 0);
+    if (negative) return false;
+    certify(ws, value, gap);
+    return gap <= kGoal;
+}
+
 CREDALENS_CLONES void load_instance(Workspace& ws, const float* P) { load(ws, P); }
 CREDALENS_CLONES void load_instance(Workspace& ws, const double* P) { load(ws, P); }
 
 CREDALENS_CLONES void solve_instance(Workspace& ws, double& value, double& gap) {
     keep_supported_classes(ws);
     compute_mean(ws);
+    if (even_shares(ws, value, gap)) return;
     maximise(ws);
     certify(ws, value, gap);
 }

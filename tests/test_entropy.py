@@ -161,6 +161,40 @@ def test_many_members_of_few_classes(M, K, dtype):
     assert cl.ConvexHull(P).contains(p, tolerance=1e-6).all()
 
 
+@pytest.mark.parametrize(("M", "K"), [(6, 3), (64, 5), (200, 10), (129, 64), (140, 70)])
+def test_members_that_are_even_on_the_whole(M, K):
+    # Even shares have the largest entropy; they are in most of these hulls.
+    P = dirichlet(40, M, K)
+    value, gap, p = cl.upper_entropy(P, return_error=True, return_distribution=True)
+    inside = cl.ConvexHull(P).contains(np.full(K, 1 / K))
+    assert inside.any()
+    assert (gap <= CERTIFIED_BITS).all()
+    assert (value <= np.log2(K) + 1e-12).all()
+    assert_allclose(value[inside], np.log2(K), rtol=0, atol=CERTIFIED_BITS)
+    assert_allclose(p[inside], 1 / K, rtol=1e-4)
+    assert (value[~inside] < np.log2(K)).all()
+
+
+def test_even_members_of_low_rank():
+    a, b = [0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]
+    for count in (10, 11, 15):
+        value, gap = cl.upper_entropy([a] * count + [b] * 10, return_error=True)
+        assert value == pytest.approx(2, abs=1e-9)
+        assert gap <= CERTIFIED_BITS
+    value = cl.upper_entropy([[0.5, 0.5, 0, 0]] * 10 + [[0.45, 0.55, 0, 0]] * 10)
+    assert value == pytest.approx(1, abs=1e-9)
+
+
+def test_a_spoilt_instance_leaves_even_ones_alone():
+    P = dirichlet(9, 40, 4)
+    spoilt = P.copy()
+    spoilt[4, 3, 1] = np.nan
+    Q, expected = cl.ConvexHull(spoilt, validate=False), cl.upper_entropy(P)
+    value = np.asarray(Q.max_entropy()[0]) / np.log(2)
+    assert np.isnan(value[4])
+    assert_array_equal(np.delete(value, 4), np.delete(expected, 4))
+
+
 def test_two_classes():
     # The hull is the interval between the extremes, and h is largest nearest to 1/2.
     P = dirichlet(50, 5, 2)
