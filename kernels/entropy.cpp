@@ -7,15 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "even.hpp"
 #include "lanes.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 
 namespace credalens {
 namespace entropy {  // not anonymous: target_clones needs external linkage
-
-// Rows are padded to whole vectors, so that no loop over classes has a remainder.
-constexpr int kLanes = 8;
 
 // Every p is mixed with this much of the mean member. It moves H by less than rounding, and it
 // keeps p_y > 0 for every class of some member: the optimal weight of a member with a class of
@@ -37,22 +35,11 @@ constexpr double kEnough = 3e-10;     // accepted once kPatience iterations have
 constexpr int kPatience = 60;
 constexpr int kMaxIterations = 2000;
 constexpr double kNoWeight = 1e-15;   // moving this much weight changes H by no more than rounding
-constexpr double kEven = 0.05;        // chi-squared of a mean of the members that is nearly even
-constexpr int kMostEven = 64;         // classes for which evenness is worth a try
 constexpr double kShrink = 0.1;       // the share of itself that p_y keeps in one step
-
-int padded(int size) { return (size + kLanes - 1) / kLanes * kLanes; }
 
 #include "log_body.hpp"
 
 CREDALENS_INLINE double fast_log(double x) { return log_of<double, std::uint64_t>(x); }
-
-// y[begin, end) += a x[begin, end), widened to whole vectors.
-CREDALENS_INLINE void add_scaled(double* CREDALENS_RESTRICT y, const double* CREDALENS_RESTRICT x,
-                                 double a, int begin, int end) {
-    for (int block = begin / kLanes * kLanes; block < end; block += kLanes)
-        for (int i = 0; i < kLanes; ++i) y[block + i] += a * x[block + i];
-}
 
 // out[j] = a . b_j for four rows at once: four chains of additions hide their latency.
 CREDALENS_INLINE void dot4(const double* a, const double* b0, const double* b1, const double* b2,
@@ -71,22 +58,6 @@ CREDALENS_INLINE double dot(const double* a, const double* b, int size) {
     double sum = 0;
     for (int y = 0; y < size; ++y) sum += a[y] * b[y];
     return sum;
-}
-
-// Partial sums, because a plain one drifts: 4e-13 for 2000 equal terms.
-CREDALENS_INLINE double sum_by_lanes(const double* x, int size) {
-    double part[kLanes] = {};
-    for (int block = 0; block < size; block += kLanes)
-        for (int i = 0; i < kLanes; ++i) part[i] += x[block + i];
-    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
-}
-
-// The same for products.
-CREDALENS_INLINE double dot_by_lanes(const double* a, const double* b, int size) {
-    double part[kLanes] = {};
-    for (int block = 0; block < size; block += kLanes)
-        for (int i = 0; i < kLanes; ++i) part[i] += a[block + i] * b[block + i];
-    return sum_by_lanes(part, kLanes);
 }
 
 CREDALENS_INLINE double largest_of(const double* x, int size) {
@@ -131,10 +102,10 @@ struct Workspace {
     int list;
     std::vector<double> by_class;
 
-    Workspace(int members, int classes_in) : M(members), K(classes_in), stride(padded(classes_in)), many(members >= 2 * classes_in), list(padded(members + 1)) {
+    Workspace(int members, int classes_in) : M(members), K(classes_in), stride(whole_steps(classes_in)), many(members >= 2 * classes_in), list(whole_steps(members + 1)) {
         const std::size_t row = stride;
         if (many) by_class.resize(static_cast<std::size_t>(K) * list);
-        storage.resize((M + 10) * row + 4 * list + kLanes);
+        storage.resize((M + 10) * row + 4 * list + kStep);
         void* start = storage.data();
         std::size_t space = storage.size() * sizeof(double);
         double* next = static_cast<double*>(std::align(64, sizeof(double), start, space));
@@ -187,7 +158,7 @@ CREDALENS_INLINE void keep_supported_classes(Workspace& ws) {
     ws.classes = 0;
     for (int y = 0; y < ws.K; ++y)
         if (!(largest[y] <= kNegligible)) ws.kept[ws.classes++] = y;
-    ws.width = padded(ws.classes);
+    ws.width = whole_steps(ws.classes);
     if (ws.classes == ws.K) return;
     if (ws.many)
         for (int y = 0; y < ws.classes; ++y)
@@ -222,8 +193,6 @@ CREDALENS_INLINE void compute_mean(Workspace& ws) {
     for (int m = 0; m < ws.M; ++m) ws.w[m] = 1.0 / ws.M;
     ws.w[ws.M] = 0;
     combine(ws, ws.w, mean);
-    if (ws.many)
-        for (int y = 0; y < ws.classes; ++y) ws.members_of(y)[ws.M] = mean[y];
     for (int y = 0; y < ws.width; ++y) ws.floor[y] = kMixing * mean[y];
     // Padding has p = 1: logarithm 0, reciprocal 1, and no share in any sum.
     for (int y = ws.classes; y < ws.width; ++y) ws.floor[y] = 1;
@@ -251,8 +220,8 @@ CREDALENS_INLINE int price(Workspace& ws, const double* log_p) {
         for (; y + 4 <= ws.classes; y += 4) {
             const double *a = ws.members_of(y), *b = a + ws.list, *c = b + ws.list, *d = c + ws.list;
             double* CREDALENS_RESTRICT g = ws.g;
-            for (int block = 0; block < ws.list; block += kLanes)
-                for (int m = block; m < block + kLanes; ++m)
+            for (int block = 0; block < ws.list; block += kStep)
+                for (int m = block; m < block + kStep; ++m)
                     g[m] -= (log_p[y] * a[m] + log_p[y + 1] * b[m]) +
                             (log_p[y + 2] * c[m] + log_p[y + 3] * d[m]);
         }
@@ -316,35 +285,14 @@ CREDALENS_INLINE void build_system(Workspace& ws, int size, int columns) {
     }
 }
 
-// Solves the system, of a positive definite matrix, by elimination without pivoting.
-CREDALENS_INLINE void solve_system(Workspace& ws, int size, int columns) {
-    double *matrix = ws.matrix.data(), *x = ws.direction;
-    for (int i = 0; i < size; ++i) x[i] = matrix[static_cast<std::size_t>(i) * columns + i];
-    for (int j = 0; j < size; ++j) {
-        const double* Bj = matrix + static_cast<std::size_t>(j) * columns;
-        // The ridge makes a pivot at least kRidge times its diagonal entry, rounding aside.
-        const double inverse = 1 / std::max(Bj[j], 0.1 * kRidge * x[j]);
-        x[j] = inverse;
-        for (int i = j + 1; i < size; ++i)
-            add_scaled(matrix + static_cast<std::size_t>(i) * columns, Bj, -Bj[i] * inverse, i,
-                       size + 1);
-    }
-    for (int j = size - 1; j >= 0; --j) {
-        const double* Bj = matrix + static_cast<std::size_t>(j) * columns;
-        double rest = Bj[size];
-        for (int i = j + 1; i < size; ++i) rest -= Bj[i] * x[i];
-        x[j] *= rest;
-    }
-}
-
 // The solution x of B x = g - H gives the Newton direction x - (sum x) w, which keeps the total
 // weight because B w = 1.
 CREDALENS_INLINE void newton_direction(Workspace& ws) {
     for (;;) {
-        const int size = ws.active_count, columns = padded(size + 1);
+        const int size = ws.active_count, columns = whole_steps(size + 1);
         build_system(ws, size, columns);
-        solve_system(ws, size, columns);
         double* x = ws.direction;
+        solve_system(ws.matrix.data(), size, columns, kRidge, x);
         double total = 0;
         for (int i = size - 1; i >= 0; --i) total += x[i];
         for (int i = 0; i < size; ++i) x[i] -= total * ws.w[ws.active[i]];
@@ -467,6 +415,8 @@ CREDALENS_INLINE void start(Workspace& ws) {
     ws.generators = ws.M + from_mean;
     ws.active_count = 0;
     for (int m = 0; m <= ws.M; ++m) ws.w[m] = ws.trial_w[m] = 0, ws.is_active[m] = 0;
+    if (ws.many)
+        for (int y = 0; y < ws.classes; ++y) ws.members_of(y)[ws.M] = ws.row(ws.M)[y];
     for (int m = from_mean ? ws.M : 0; m < ws.generators; ++m) {
         ws.w[m] = from_mean ? 1 : 1.0 / ws.M;
         activate(ws, m);
@@ -517,32 +467,13 @@ CREDALENS_INLINE void certify(Workspace& ws, double& value, double& gap) {
     gap = best > value ? best - value : value - value;
 }
 
-// Nothing has more entropy than even shares of the classes. Where many members are even on the whole,
-// the least change of equal weights that makes their mixture even is one system of K equations; true
-// if it leaves no weight negative and its certificate is good.
+// The value log K, if even shares are seen to be a mixture.
 CREDALENS_INLINE bool even_shares(Workspace& ws, double& value, double& gap) {
-    const int K = ws.classes, columns = padded(K + 1);
+    const int K = ws.classes;
     if (!ws.many || K > kMostEven) return false;
-    const double *mean = ws.row(ws.M), share = 1.0 / K;
-    double uneven = 0;
-    for (int y = 0; y < K; ++y) uneven += (mean[y] - share) * (mean[y] - share);
-    if (!(K * uneven < kEven)) return false;
-    ws.make_room(K, columns);
-    for (int y = 0; y < K; ++y) {
-        double* B = ws.matrix.data() + static_cast<std::size_t>(y) * columns;
-        std::memset(B, 0, columns * sizeof(double));
-        for (int z = y; z < K; ++z)  // the mean, which is listed with the members, is none
-            B[z] = dot(ws.members_of(y), ws.members_of(z), ws.list) - mean[y] * mean[z];
-        B[y] *= 1 + kRidge;
-        B[K] = share - mean[y];
-    }
-    solve_system(ws, K, columns);
-    for (int y = 0; y < K; ++y)
-        add_scaled(ws.w, ws.members_of(y), ws.direction[y], 0, ws.list);
-    for (int m = ws.M; m < ws.list; ++m) ws.w[m] = 0;  // not the mean, nor a NaN after it
-    int negative = 0;
-    for (int m = 0; m < ws.M; ++m) negative += !(ws.w[m] >= 0);
-    if (negative) return false;
+    ws.make_room(K, whole_steps(K + 1));
+    if (!even_weights(ws.by_class.data(), ws.list, ws.M, K, ws.matrix.data(), ws.direction, ws.w))
+        return false;
     certify(ws, value, gap);
     return gap <= kGoal;
 }
@@ -565,7 +496,7 @@ double row_entropy(Workspace& ws) {
     int classes = 0;
     for (int y = 0; y < ws.K; ++y)
         if (!(row[y] <= kNegligible)) p[classes++] = row[y];
-    const int width = padded(classes);
+    const int width = whole_steps(classes);
     std::fill(p + classes, p + width, 0.0);
     std::fill(zero, zero + width, 0.0);
     return library_entropy(p, zero, ws.here.log_p, ws.scaled, classes, width);

@@ -8,13 +8,13 @@
 #include <limits>
 #include <utility>
 
+#include "even.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 
 namespace credalens {
 namespace {
 
-constexpr int kLanes = 8;  // tableau columns are padded with zero rows to whole vectors
 constexpr int kGenerateBeyond = 64;  // longer games start from a few rows
 constexpr int kRefactorings = 5;
 constexpr double kGoal = 1e-13;           // certified gap at which a solve ends
@@ -31,8 +31,6 @@ struct Tolerance {
 };
 constexpr Tolerance kLoose{1e-12, 1e-11, 1e-14, 1e-13};
 constexpr Tolerance kStrict{1e-14, 1e-12, 1e-15, 1e-15};
-
-CREDALENS_INLINE int padded(int count) { return (count + kLanes - 1) / kLanes * kLanes; }
 
 CREDALENS_INLINE double* column(const GameWorkspace& g, int j) {
     return g.tableau + static_cast<std::size_t>(j) * g.stride;
@@ -60,10 +58,10 @@ CREDALENS_INLINE double extreme(const double* values, int count, double sign) {
 // places up to the next whole vector.
 template <class Hit>
 CREDALENS_INLINE int first_place(const Hit& hit) {
-    for (int i = 0;; i += kLanes) {
+    for (int i = 0;; i += kStep) {
         int any = 0;
 #pragma omp simd reduction(| : any)
-        for (int l = 0; l < kLanes; ++l) any |= hit(i + l);
+        for (int l = 0; l < kStep; ++l) any |= hit(i + l);
         if (!any) continue;
         while (!hit(i)) ++i;
         return i;
@@ -79,7 +77,7 @@ CREDALENS_INLINE int index_of(double value, const double* values) {
 // Moves the tableau columns apart until `needed` rows fit.
 CREDALENS_INLINE void make_room(GameWorkspace& g, int needed) {
     if (needed <= g.stride) return;
-    const int wider = std::min(std::max(2 * g.stride, padded(needed)), g.pitch);
+    const int wider = std::min(std::max(2 * g.stride, whole_steps(needed)), g.pitch);
     for (int j = g.columns; j > 0; --j) {
         const double* source = column(g, j);
         std::copy_backward(source, source + g.stride,
@@ -96,7 +94,7 @@ CREDALENS_INLINE void append_rows(GameWorkspace& g, const int* added, int count)
     for (int j = 0; j <= g.columns; ++j) {
         double* CREDALENS_RESTRICT t = column(g, j);
         std::fill(t + before, t + after, j == g.columns ? 1.0 : 0.0);
-        std::fill(t + after, t + padded(after), 0.0);
+        std::fill(t + after, t + whole_steps(after), 0.0);
         if (j == g.columns || is_slack(g, g.nonbasic[j])) continue;
         const double* CREDALENS_RESTRICT source = game_column(g, g.nonbasic[j]);
         const double shift = g.shift, sign = g.sign;
@@ -135,7 +133,7 @@ CREDALENS_INLINE void reset_tableau(GameWorkspace& g, const int* rows, int count
 
 // Exchanges the variable of tableau row r with that of column c.
 CREDALENS_INLINE void pivot(GameWorkspace& g, int r, int c) {
-    const int end = padded(g.rows);
+    const int end = whole_steps(g.rows);
     double* CREDALENS_RESTRICT entering = column(g, c);
     const double pivot_value = entering[r];
     for (int j = 0; j <= g.columns; ++j) {
@@ -143,8 +141,8 @@ CREDALENS_INLINE void pivot(GameWorkspace& g, int r, int c) {
         if (j == c || other[r] == 0.0) continue;
         const double factor = other[r] / pivot_value;
         // Nested, so that the compiler knows there is no remainder.
-        for (int i = 0; i < end; i += kLanes)
-            for (int l = 0; l < kLanes; ++l) other[i + l] -= factor * entering[i + l];
+        for (int i = 0; i < end; i += kStep)
+            for (int l = 0; l < kStep; ++l) other[i + l] -= factor * entering[i + l];
         other[r] = factor;
         g.reduced[j] -= factor * g.reduced[c];
     }
@@ -157,7 +155,7 @@ CREDALENS_INLINE void pivot(GameWorkspace& g, int r, int c) {
 
 // Harris: of the rows that block within the tolerance, that of the largest pivot; -1 if none does.
 CREDALENS_INLINE int leaving_row(const GameWorkspace& g, int c, const Tolerance& tol) {
-    const int end = padded(g.rows);
+    const int end = whole_steps(g.rows);
     const double* t = column(g, c);
     const double* b = right_hand_side(g);
     const double least = tol.pivot, slack = tol.harris;
@@ -396,7 +394,7 @@ CREDALENS_INLINE void build_tableau(GameWorkspace& g) {
             if (!std::exchange(g.in_use[best], true)) list[count++] = best;
         }
     }
-    g.stride = std::min(std::max(64, padded(2 * count)), g.pitch);
+    g.stride = std::min(std::max(64, whole_steps(2 * count)), g.pitch);
     reset_tableau(g, list, count);
 }
 
@@ -464,11 +462,36 @@ CREDALENS_INLINE int pure_bounds(GameWorkspace& g) {
     return at;
 }
 
+// Many distributions that are even on the whole: the best mixture may have even shares, which no
+// choice of a class can be better against than even weights of the classes. Says whether it is so.
+CREDALENS_INLINE bool even_game(GameWorkspace& g) {
+    const int K = g.columns, M = g.length;
+    if (!g.swapped || M < 2 * K || K > kMostEven) return false;
+    double* CREDALENS_RESTRICT sums = g.image.data();
+    std::fill(sums, sums + g.pitch, 0.0);
+    for (int j = 0; j < K; ++j) add_scaled(sums, game_column(g, j), 1.0, 0, g.pitch);
+    const double least = extreme(sums, M, -1.0);
+    if (std::abs(least - 1.0) > kGoal || std::abs(extreme(sums, M, 1.0) - 1.0) > kGoal) return false;
+    double* w = g.image.data();
+    if (!even_weights(g.game, g.pitch, M, K, g.tableau, g.x.data(), w)) return false;
+    const double total = sum_by_lanes(w, g.pitch);
+    double largest = 0.0;
+    for (int j = 0; j < K; ++j)
+        largest = std::max(largest, dot_by_lanes(w, game_column(g, j), g.pitch) / total);
+    if (!(largest - least / K <= kGoal)) return false;
+    g.upper = largest;
+    g.lower = least / K;
+    for (int m = 0; m < M; ++m) g.weights[m] = w[m] / total;
+    std::fill(g.dual.begin(), g.dual.end(), 1.0 / K);
+    return true;
+}
+
 template <class T>
 CREDALENS_INLINE void solve_game(const T* A, GameWorkspace& g) {
     load_game(A, g);
     const int first = pure_bounds(g);
     if (g.upper - g.lower <= kGoal) return;  // a saddle; so are M = 1 and K = 1
+    if (even_game(g)) return;
     solve_program(g, first);
 }
 
@@ -484,11 +507,11 @@ CREDALENS_CLONES void solve_one_game(const double* A, GameWorkspace& g) {
 }
 
 GameWorkspace::GameWorkspace(int M, int K)
-    : swapped(M > K), columns(std::min(M, K)), length(std::max(M, K)), pitch(padded(length)),
+    : swapped(M > K), columns(std::min(M, K)), length(std::max(M, K)), pitch(whole_steps(length)),
       shift(0.0), sign(1.0), image(pitch), reduced(columns + 1), stride(pitch), rows(0),
       row_index(length), nonbasic(columns), basic(length), list(2 * length), in_use(length),
       x(columns), u(columns), upper(0.0), lower(0.0), weights(M), dual(K),
-      storage_(static_cast<std::size_t>(pitch) * (2 * columns + 1) + kLanes) {
+      storage_(static_cast<std::size_t>(pitch) * (2 * columns + 1) + kStep) {
     // The two large arrays start on a cache line.
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(storage_.data()) % 64;
     game = storage_.data() + (64 - offset) % 64 / sizeof(double);

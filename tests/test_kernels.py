@@ -237,7 +237,7 @@ def test_games_are_certified_on_the_data(P):
 @pytest.mark.parametrize(
     ("M", "K"),
     [(1, 1), (1, 9), (9, 1), (2, 2), (2, 300), (300, 2), (10, 10), (17, 16), (16, 17),
-     (9, 129), (129, 9), (40, 200), (200, 40), (130, 131)],
+     (9, 64), (9, 65), (64, 9), (65, 9), (40, 200), (200, 40), (130, 131)],
 )  # fmt: skip
 def test_games_of_every_shape(dtype, M, K):
     for P in (disagreeing(3, M, K, seed=M + K), dirichlet(3, M, K, 0.3, seed=M + K)):
@@ -256,6 +256,20 @@ def test_games_with_small_integers_are_degenerate_and_still_certified():
     value, gap, weights, dual = solve(A)
     assert_certified(A, value, gap, weights, dual)
     assert (gap <= 1e-12).all()
+
+
+@dtypes
+@pytest.mark.parametrize(("M", "K"), [(6, 3), (7, 3), (64, 5), (160, 10), (129, 64), (140, 70)])
+def test_games_of_members_that_are_even_on_the_whole(dtype, M, K):
+    P = dirichlet(30, M, K).astype(dtype)
+    P[:5] *= 1 + 1e-9  # rows that no longer sum to 1
+    P[5:10, M // 2 :] = P[5:10, : M - M // 2]  # each member twice
+    value, gap, weights, dual = solve(P)
+    assert_certified(P, value, gap, weights, dual)
+    assert (gap <= 1e-12).all()
+    sums = P.sum(axis=2, dtype=np.float64).min(axis=1)
+    assert (value >= sums / K - 1e-15).all()
+    assert (value[10:] <= 1 / K + 1e-6).any()
 
 
 def test_game_by_hand():
