@@ -71,6 +71,7 @@ def few(most):
 
 
 READ = Peer("read limit", peers_batch.read, limit=True, whole=True)
+UNCHECKED = "`validate=False`, for arrays that are known to be good: NumPy does not check either"
 ALL_EVENTS = "2^K events for every instance in memory"
 
 
@@ -91,10 +92,14 @@ def old_probly(name, tolerance, **more):
     return Peer("probly 0.3.0", peers_probly.old(name), tolerance, loads=peers.load_probly, **more)
 
 
-def _extremes(P):
-    Q = cl.ConvexHull(P)
+def _extremes(P, validate=True):
+    Q = cl.ConvexHull(P, validate=validate)
     low, high, wide = Q.tv_extremes(diameter=True)
     return 1 - low, 1 - high, wide / 4
+
+
+def _unchecked(P):
+    return _extremes(P, validate=False)
 
 
 def _quantify(P):
@@ -150,9 +155,14 @@ CASES = (
          (numpy(peers_batch.epistemic), by_pdist(lambda P: P, "cityblock", 0.25), READ), WIDE),
     Case("TU + AU_lower + EU", "hull", uniform, _extremes,
          (numpy(peers.numpy_closed_forms), READ), WIDE | BATCHES),
+    Case("TU + AU_lower + EU, unchecked", "hull", uniform, _unchecked,
+         (numpy(peers.numpy_closed_forms), READ), WIDE | BATCHES, note=UNCHECKED),
     Case("TU + AU_lower + EU, float32", "hull", single, _extremes,
          (numpy(peers.numpy_closed_forms, tolerance=1e-5), READ),
          axes(BASE, K=(3, 30, 100)) | BATCHES),
+    Case("TU + AU_lower + EU, float32, unchecked", "hull", single, _unchecked,
+         (numpy(peers.numpy_closed_forms, tolerance=1e-5), READ),
+         axes(BASE, K=(3, 30, 100)) | BATCHES, note=UNCHECKED),
     Case("quantify tv", "hull", uniform, _quantify,
          (Peer("paper's pseudocode, SciPy", each(peers.literal_total_variation)), READ), USUAL),
     Case("S*", "hull", uniform, cl.upper_entropy,

@@ -12,6 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+#: Seconds for which nothing runs before each timing: threads of OpenMP and of BLAS keep their core
+#: busy for some milliseconds after their work is done.
+SETTLE = 0.01
+
 
 class Size(NamedTuple):
     """Instances, members (0 where the set has none) and classes."""
@@ -146,6 +150,9 @@ class _Runner:
         return self.run(*self.data)
 
     def time(self):
+        """Time some calls, once the threads of the one before have stopped waiting for work."""
+        time.sleep(SETTLE)
+        self.call()
         start = time.perf_counter()
         for _ in range(self.calls):
             self.call()
