@@ -531,7 +531,7 @@ template <class T>
 void min_entropy(const T* P, std::size_t n, int M, int K, double* value, std::int64_t* member,
                  int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    const auto grain = Grain::of_lanes((std::size_t{1} << 17) / size);
+    const auto grain = Grain::of_lanes((std::size_t{1} << 15) / size);
     parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
         std::vector<std::int64_t> lowest(end - begin);
         least_entropy(P + begin * size, end - begin, M, K, lowest.data());

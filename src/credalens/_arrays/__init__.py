@@ -19,6 +19,8 @@ Array = NDArray[Any]
 #: Bytes handed to a kernel at once: large enough that starting threads costs nothing, small enough
 #: that converting an awkward layout block by block takes little memory.
 BLOCK_BYTES = 1 << 25
+#: Below this an array is not worth cutting up.
+LEAST_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -189,8 +191,8 @@ def blocks(
     """Cut ``(..., *core axes)`` into C-contiguous native blocks ``(b, *core axes)``.
 
     Yields ``(start, stop, block)`` in the order of the flattened leading axes. A block is a view
-    where the layout allows it, a copy of at most about `BLOCK_BYTES`, or a quarter of the array,
-    otherwise. `rows` bounds the instances in a block, for kernels that take long on each; `large`
+    where the layout allows it, a copy of at most about `BLOCK_BYTES`, or a quarter of the array if
+    that is more than `LEAST_BYTES`, otherwise. `rows` bounds the instances in a block, for kernels that take long on each; `large`
     allows views of a sixteenth of the array, for kernels that hold nothing of a block's size.
     """
     dtype = working_dtype(array.dtype) if dtype is None else dtype
@@ -202,7 +204,7 @@ def blocks(
         # Nothing is copied. Few blocks, as a thread takes long to start on some systems.
         limit = max(BLOCK_BYTES, array.nbytes // 16)
     else:
-        limit = min(BLOCK_BYTES, max(array.nbytes // 4, 1 << 16))
+        limit = min(BLOCK_BYTES, max(array.nbytes // 4, LEAST_BYTES))
     n = math.prod(lead)
     if as_it_is and 0 < array.nbytes <= limit and (rows is None or n <= rows):
         whole = array if len(lead) == 1 else array.reshape(n, *array.shape[-core:])

@@ -183,7 +183,7 @@ class MMD(Distance):
             _kernels.square_diameter(block, vertices, wide, num_threads())
             np.sqrt(wide, out=wide)
 
-        (wide,) = per_instance(points, kernel, [()])
+        (wide,) = per_instance(points, kernel, [()], large=True)
         return wide
 
     def seminorm(self, n_classes: int) -> Seminorm:

@@ -192,7 +192,7 @@ def diagnose_members(
     points = hull.plain().members
     # What a block gives is a few numbers a member and instance: bounded for many members.
     rows = max(1, (1 << 20) // hull.n_members)
-    for start, stop, block in blocks(points, 2, rows=rows):
+    for start, stop, block in blocks(points, 2, rows=rows, large=True):
         tally.add(block, None if labels is None else labels[start:stop])
     return tally.result(_names(names, hull.n_members))
 

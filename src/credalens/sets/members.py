@@ -88,7 +88,7 @@ class MemberSet(CredalSet):
             np.clip(value, low, high, out=value)  # true by definition: rounding must not break it
             np.subtract(1.0, value, out=value)
 
-        value, gap = per_instance(self._members, kernel, [(), ()])
+        value, gap = per_instance(self._members, kernel, [(), ()], large=True)
         return value, gap
 
     def diameter(self, distance: HasDiameter) -> Array:
@@ -154,7 +154,9 @@ class MemberSet(CredalSet):
         self, kernel: Callable[..., None], distribution: bool, rows: int | None = None
     ) -> tuple[Array, Array, Array | None]:
         shapes = [(), (), (self.n_classes,)][: 3 if distribution else 2]
-        results = per_instance(self._members, kernel, shapes, rows=rows, dtype=np.float64)
+        results = per_instance(
+            self._members, kernel, shapes, rows=rows, dtype=np.float64, large=True
+        )
         return results[0], results[1], results[2] if distribution else None
 
     def hartley_exact(self, w: Array) -> Array:
@@ -168,7 +170,7 @@ class MemberSet(CredalSet):
 
         # A block takes about a tenth of a second, so that a long sum can be interrupted.
         rows = max(1, (1 << 29) // (self.n_members << (self.n_classes - 1)))
-        return per_instance(self._members, kernel, [()], rows=rows, dtype=np.float64)[0]
+        return per_instance(self._members, kernel, [()], rows=rows, dtype=np.float64, large=True)[0]
 
     def hartley_sample(
         self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, most: int
@@ -181,7 +183,9 @@ class MemberSet(CredalSet):
             )
 
         rows = max(64, (1 << 20) // (self.n_members * self.n_classes))
-        value, error = per_instance(self._members, kernel, [(), ()], rows=rows, dtype=np.float64)
+        value, error = per_instance(
+            self._members, kernel, [(), ()], rows=rows, dtype=np.float64, large=True
+        )
         return value, error
 
     def lower_probabilities(self) -> Any:

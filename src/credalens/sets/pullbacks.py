@@ -36,7 +36,7 @@ def _gradient(
     result = np.empty((*members.shape,), members.dtype.newbyteorder("="))
     flat = result.reshape(-1, *members.shape[-2:])
     rates = [None if x is None else np.ascontiguousarray(x, np.float64).reshape(-1) for x in losses]
-    for start, stop, block in blocks(members, 2, rows=rows):
+    for start, stop, block in blocks(members, 2, rows=rows, large=True):
         here = [None if rate is None else rate[start:stop] for rate in rates]
         if flat.dtype == block.dtype:
             pull(block, flat[start:stop], *here)
