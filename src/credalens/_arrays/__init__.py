@@ -192,8 +192,9 @@ def blocks(
 
     Yields ``(start, stop, block)`` in the order of the flattened leading axes. A block is a view
     where the layout allows it, a copy of at most about `BLOCK_BYTES`, or a quarter of the array if
-    that is more than `LEAST_BYTES`, otherwise. `rows` bounds the instances in a block, for kernels that take long on each; `large`
-    allows views of a sixteenth of the array, for kernels that hold nothing of a block's size.
+    that is more than `LEAST_BYTES`, otherwise. `rows` bounds the instances in a block, for kernels
+    that take long on each; `large` allows views of a sixteenth of the array, for kernels that hold
+    nothing of a block's size.
     """
     dtype = working_dtype(array.dtype) if dtype is None else dtype
     lead = array.shape[: array.ndim - core]
