@@ -32,8 +32,8 @@ bench: $(VENV)-torch/.ready
 	-$(VENV)-torch/bin/pip install --quiet --no-deps highspy
 	-$(VENV)-torch/bin/pip install --quiet --no-deps --ignore-requires-python \
 	  --target build/peers/probly probly==0.9.1
-	$(VENV)-torch/bin/python -m benchmarks
-	$(VENV)-torch/bin/python -m benchmarks.readme
+	$(VENV)-torch/bin/python -m benchmarks; missed=$$?; \
+	  $(VENV)-torch/bin/python -m benchmarks.readme; exit $$missed
 
 # The pages, in build/docs/html; a warning is an error, and internal links are checked.
 docs: $(VENV)/.ready

@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Seconds for which nothing runs before each timing: threads of OpenMP and of BLAS keep their core
-#: busy for some milliseconds after their work is done.
-SETTLE = 0.01
+from benchmarks.harness import SETTLE
 
 
 class Size(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from dataclasses import asdict, dataclass
 
@@ -27,22 +26,37 @@ class Row:
         return asdict(self) | {"ratio": self.ratio}
 
 
+#: Seconds for which nothing runs before a timing: threads of OpenMP and of BLAS keep their core
+#: busy for some milliseconds after their work is done.
+SETTLE = 0.01
+
+
 def seconds(function, repeat=5, least=0.2):
-    """Return the median time of a call, after one to warm up."""
+    """Return the least time of a call, after one to warm up: other load can only add to it."""
+    time.sleep(SETTLE)
     function()
     times = []
     while len(times) < repeat or (sum(times) < least and len(times) < 200):
         start = time.perf_counter()
         function()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return min(times)
 
 
 def once(function):
-    """Return the time of one call and its result, for what is too slow to repeat."""
+    """Return the time of a call and its result, for what is too slow to repeat often.
+
+    The lesser of two, unless one takes more than five seconds.
+    """
+    time.sleep(SETTLE)
     start = time.perf_counter()
     result = function()
-    return time.perf_counter() - start, result
+    spent = time.perf_counter() - start
+    if spent < 5:
+        start = time.perf_counter()
+        function()
+        spent = min(spent, time.perf_counter() - start)
+    return spent, result
 
 
 def markdown(rows, title):
