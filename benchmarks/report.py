@@ -195,7 +195,7 @@ def reason(cell, peer):
         return f"{said}One call of ours takes {number(call)} us, most of it in Python."
     if call < 150:
         return (
-            f"{said}{BEFORE[cell['case'].rpartition(', ')[2]]} And Python takes some 30 us a call."
+            f"{said}{BEFORE[cell['case'].rpartition(', ')[2]]} And Python takes some 20 us a call."
         )
     if peer["name"] == "NumPy, all events" and cell["size"][2] <= 6:
         return f"{said}For few classes all events are soon looked at."
