@@ -102,7 +102,9 @@ struct Workspace {
     int list;
     std::vector<double> by_class;
 
-    Workspace(int members, int classes_in) : M(members), K(classes_in), stride(whole_steps(classes_in)), many(members >= 2 * classes_in), list(whole_steps(members + 1)) {
+    Workspace(int members, int classes_in)
+        : M(members), K(classes_in), stride(whole_steps(classes_in)),
+          many(members >= 2 * classes_in), list(whole_steps(members + 1)) {
         const std::size_t row = stride;
         if (many) by_class.resize(static_cast<std::size_t>(K) * list);
         storage.resize((M + 10) * row + 4 * list + kStep);
@@ -118,11 +120,13 @@ struct Workspace {
         active.resize(M + 1), kept.resize(K), is_active.resize(M + 1);
     }
 
-    double* row(int m) { return rows + static_cast<std::size_t>(m) * stride; }
+    // For a system of equations.
     void make_room(int size, int columns) {
         const std::size_t need = static_cast<std::size_t>(size) * columns;
         if (matrix.size() < need) matrix.resize(2 * need);
     }
+
+    double* row(int m) { return rows + static_cast<std::size_t>(m) * stride; }
     double* members_of(int y) { return by_class.data() + static_cast<std::size_t>(y) * list; }
 };
 
@@ -218,7 +222,8 @@ CREDALENS_INLINE int price(Workspace& ws, const double* log_p) {
         std::memset(ws.g, 0, ws.list * sizeof(double));
         int y = 0;
         for (; y + 4 <= ws.classes; y += 4) {
-            const double *a = ws.members_of(y), *b = a + ws.list, *c = b + ws.list, *d = c + ws.list;
+            const double *a = ws.members_of(y), *b = a + ws.list;
+            const double *c = b + ws.list, *d = c + ws.list;
             double* CREDALENS_RESTRICT g = ws.g;
             for (int block = 0; block < ws.list; block += kStep)
                 for (int m = block; m < block + kStep; ++m)

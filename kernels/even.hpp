@@ -27,7 +27,8 @@ CREDALENS_INLINE double sum_by_lanes(const double* x, int size) {
     double part[kStep] = {};
     for (int block = 0; block < size; block += kStep)
         for (int i = 0; i < kStep; ++i) part[i] += x[block + i];
-    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+    return ((part[0] + part[4]) + (part[2] + part[6])) +
+           ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
 // The same for products.
@@ -39,8 +40,8 @@ CREDALENS_INLINE double dot_by_lanes(const double* a, const double* b, int size)
 }
 
 // Solves a positive definite system by elimination without pivoting: the upper triangle, with the
-// right-hand side as one more column, in rows of `columns`. Its diagonal carries a ridge, a share of
-// each entry; a pivot below a tenth of that is rounding.
+// right-hand side as one more column, in rows of `columns`. Its diagonal carries a ridge, a share
+// of each entry; a pivot below a tenth of that is rounding.
 CREDALENS_INLINE void solve_system(double* matrix, int size, int columns, double ridge, double* x) {
     for (int i = 0; i < size; ++i) x[i] = matrix[static_cast<std::size_t>(i) * columns + i];
     for (int j = 0; j < size; ++j) {
@@ -59,14 +60,14 @@ CREDALENS_INLINE void solve_system(double* matrix, int size, int columns, double
     }
 }
 
-constexpr int kMostEven = 64;     // classes for which evenness is worth a try
-constexpr double kEven = 0.05;    // chi-squared of a mean of the members that is nearly even
-constexpr double kLoad = 1e-13;   // ridge of the system
+constexpr int kMostEven = 64;         // classes for which evenness is worth a try
+constexpr double kEven = 0.05;        // chi-squared of a mean of the members that is nearly even
+constexpr double kEvenRidge = 1e-13;  // ridge of the system
 
-// The least change of equal weights under which the members mix to even shares; false if the members
-// are not nearly even on the whole, or a weight would be negative. The members are set out class by
-// class, (K, list), whole vectors with zeros after the last; `matrix` holds K rows of whole_steps(K + 1)
-// and `x` K numbers of scratch; w has `list` places.
+// The least change of equal weights under which the members mix to even shares; false if the
+// members are not nearly even on the whole, or a weight would be negative. The members are set out
+// class by class, (K, list), whole vectors with zeros after the last; `matrix` holds K rows of
+// whole_steps(K + 1) and `x` K numbers of scratch; w has `list` places.
 CREDALENS_INLINE bool even_weights(const double* by_class, int list, int M, int K, double* matrix,
                                    double* x, double* w) {
     const int columns = whole_steps(K + 1);
@@ -89,9 +90,9 @@ CREDALENS_INLINE bool even_weights(const double* by_class, int list, int M, int 
             for (int m = 0; m < list; ++m) sum += members[m] * others[m];
             row[z] = sum;
         }
-        row[y] *= 1 + kLoad;
+        row[y] *= 1 + kEvenRidge;
     }
-    solve_system(matrix, K, columns, kLoad, x);
+    solve_system(matrix, K, columns, kEvenRidge, x);
     for (int m = 0; m < list; ++m) w[m] = m < M ? 1.0 / M : 0.0;
     for (int y = 0; y < K; ++y)
         add_scaled(w, by_class + static_cast<std::size_t>(y) * list, x[y], 0, list);

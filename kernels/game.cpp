@@ -471,7 +471,8 @@ CREDALENS_INLINE bool even_game(GameWorkspace& g) {
     std::fill(sums, sums + g.pitch, 0.0);
     for (int j = 0; j < K; ++j) add_scaled(sums, game_column(g, j), 1.0, 0, g.pitch);
     const double least = extreme(sums, M, -1.0);
-    if (std::abs(least - 1.0) > kGoal || std::abs(extreme(sums, M, 1.0) - 1.0) > kGoal) return false;
+    const double most = extreme(sums, M, 1.0);
+    if (std::abs(least - 1.0) > kGoal || std::abs(most - 1.0) > kGoal) return false;
     double* w = g.image.data();
     if (!even_weights(g.game, g.pitch, M, K, g.tableau, g.x.data(), w)) return false;
     const double total = sum_by_lanes(w, g.pitch);

@@ -35,8 +35,8 @@ void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const
 template <class T>
 void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member);
 
-// One instance class by class, (K, list) with room for whole vectors of members: rows divided by their sums, what is less
-// than `tiny` of a row left out, and zeros in the places after the last member.
+// One instance class by class, (K, list) with room for whole vectors of members: rows divided by
+// their sums, what is less than `tiny` of a row left out, zeros in the places after the last member.
 template <class T>
 void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int list);
 
