@@ -99,7 +99,8 @@ same run, what one would use instead. Times are the least of several, since othe
 to them (the record has medians too), in microseconds an instance, of calls that take plain arrays:
 ours include the check of every row, but for the cases that are called unchecked. A ratio above 1
 says that credalens is faster. Where a peer would take too long for all N instances it was given the
-first ones and its time is divided by their number.
+first ones and its time is divided by their number. Quick ways are timed nine times, slow ones once
+to five times, which is a little to the advantage of the quick.
 
 - **Paper's pseudocode**: the algorithms of the paper in plain SciPy and Python.
 - **NumPy**: vectorised over instances, as a careful user would write it.
@@ -156,9 +157,10 @@ def _required(record):
         ])  # fmt: skip
     text = """## Required
 
-Judged at the size in the fourth column; the last ones say in how many cells of the grid the ratio
-is reached, and name all others. Where a share is given, only so much of the peer's values is right
-there (see below); their cost is the same for right and wrong ones."""
+Judged at the size in the fourth column, which was chosen when the grid was known; the last ones say
+in how many cells of the grid the ratio is reached, and name all others. Where a share is given,
+only so much of the peer's values is right there (see below); their cost is the same for right and
+wrong ones."""
     head = ["what", "peer", "required", "at", "ratio", "met", "right", "cells that reach it",
             "cells that do not"]  # fmt: skip
     return f"{text}\n\n{table(head, rows, {2, 4})}"

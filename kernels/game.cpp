@@ -46,14 +46,6 @@ CREDALENS_INLINE bool is_slack(const GameWorkspace& g, int variable) {
     return variable >= g.columns;
 }
 
-// The largest value for sign = 1, the smallest for sign = -1.
-CREDALENS_INLINE double extreme(const double* values, int count, double sign) {
-    double best = sign * values[0];
-#pragma omp simd reduction(max : best)
-    for (int i = 0; i < count; ++i) best = sign * values[i] > best ? sign * values[i] : best;
-    return sign * best;
-}
-
 // The first of all places that `hit` says yes to, one of which must be there; `hit` may be asked of
 // places up to the next whole vector.
 template <class Hit>

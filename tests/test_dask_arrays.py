@@ -89,9 +89,11 @@ MEASURES = {
 @pytest.mark.parametrize("kind", SETS)
 def test_every_measure_of_every_set(kind, measure):
     ask, make = MEASURES[measure], SETS[kind]
-    # Corners of a box differ in number from chunk to chunk: repeated ones change last bits, and a
-    # solver may end elsewhere within its gap.
-    check(ask(make(lazy(P[:11], 4))), ask(make(P[:11])), atol=1e-11)
+    # Corners of a box differ in number from chunk to chunk: repeated ones change last bits, and
+    # where a solver ends within its gap.
+    solved = measure in ("aleatoric", "upper entropy", "quantify", "questions")
+    atol = 1e-11 if solved else 1e-14
+    check(ask(make(lazy(P[:11], 4))), ask(make(P[:11])), atol=atol)
 
 
 def test_votes():

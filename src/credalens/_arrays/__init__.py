@@ -19,8 +19,6 @@ Array = NDArray[Any]
 #: Bytes handed to a kernel at once: large enough that starting threads costs nothing, small enough
 #: that converting an awkward layout block by block takes little memory.
 BLOCK_BYTES = 1 << 25
-#: Below this an array is not worth cutting up.
-LEAST_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -191,31 +189,26 @@ def blocks(
     """Cut ``(..., *core axes)`` into C-contiguous native blocks ``(b, *core axes)``.
 
     Yields ``(start, stop, block)`` in the order of the flattened leading axes. A block is a view
-    where the layout allows it, a copy of at most about `BLOCK_BYTES`, or a quarter of the array if
-    that is more than `LEAST_BYTES`, otherwise. `rows` bounds the instances in a block, for kernels
-    that take long on each; `large` allows views of a sixteenth of the array, for kernels that hold
-    nothing of a block's size.
+    where the layout allows it, a copy of at most about `BLOCK_BYTES`, or a quarter of the array,
+    otherwise. `rows` bounds the instances in a block, for kernels that take long on each; `large`
+    allows views of a sixteenth of the array, for kernels that hold nothing of a block's size.
     """
     dtype = working_dtype(array.dtype) if dtype is None else dtype
     lead = array.shape[: array.ndim - core]
     if not lead:
         return ((0, 1, np.ascontiguousarray(array, dtype)[None]),)
-    as_it_is = _as_it_is(array, dtype)
+    kind = array.dtype
+    as_it_is = array.flags.c_contiguous and kind.type is dtype and kind.isnative
     if large and as_it_is:
         # Nothing is copied. Few blocks, as a thread takes long to start on some systems.
         limit = max(BLOCK_BYTES, array.nbytes // 16)
     else:
-        limit = min(BLOCK_BYTES, max(array.nbytes // 4, LEAST_BYTES))
+        limit = min(BLOCK_BYTES, max(array.nbytes // 4, 1 << 16))
     n = math.prod(lead)
     if as_it_is and 0 < array.nbytes <= limit and (rows is None or n <= rows):
         whole = array if len(lead) == 1 else array.reshape(n, *array.shape[-core:])
         return ((0, n, whole),)
     return _cut(array, core, dtype, rows, large=large, limit=limit)
-
-
-def _as_it_is(array: Array, dtype: type[np.floating[Any]]) -> bool:
-    kind = array.dtype
-    return array.flags.c_contiguous and kind.type is dtype and kind.isnative
 
 
 def _cut(
