@@ -54,8 +54,8 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
             }
             double* across = ws.data() + K + 1;
             send(here, (end - begin) * M, K, edges, ws.data(), across);
-            closed_forms(across, end - begin, M, edges.size, static_cast<double*>(nullptr),
-                         static_cast<double*>(nullptr), diameter + begin, PairMethod::automatic, 1);
+            closed_forms(across, end - begin, M, edges.size, {nullptr, nullptr, diameter + begin},
+                         PairMethod::automatic, 1);
         });
 }
 

@@ -2,12 +2,22 @@
 
 #include "simd.hpp"
 
+#if CREDALENS_SEVERAL_SETS
+#include <immintrin.h>
+#endif
+
 namespace credalens {
 namespace {
 
-// Single precision is widened before it is moved from lane to lane, which makes moving dear: rows
-// of so many classes or more are summed up along the row first.
-constexpr int kLongRow = 24;
+// Rows in single precision of so many classes or more are summed up along the row first: to widen
+// them is then one instruction with the load.
+constexpr int kLongRow = 48;
+
+// So many members have enough pairs to be worth the sums of their rows.
+constexpr int kMinSummed = 4;
+
+// Below this, an L1 distance is not taken from sums of rows, of which it is too small a part.
+constexpr double kCloseTogether = 0x1p-26;
 
 // Lanes of two vectors by their places, in the notation of the compiler.
 #if defined(__clang__)
@@ -70,11 +80,9 @@ double* aligned(double* scratch) {
 std::size_t lanes_scratch(std::size_t entries) { return 8 * entries + kAlignment; }
 
 template <class T>
-void closed_forms_in_lanes(const T* P, std::size_t count, int M, int K, double* max_lower,
-                           double* max_upper, double* diameter, std::int64_t* pairs,
-                           double* scratch) {
-    CREDALENS_BEST(closed_forms, P, count, M, K, max_lower, max_upper, diameter, pairs,
-                   aligned(scratch));
+std::size_t closed_forms_in_lanes(const T* P, std::size_t count, int M, int K,
+                                  const ClosedForms& out, double tolerance, double* scratch) {
+    return CREDALENS_BEST(closed_forms, P, count, M, K, out, tolerance, aligned(scratch));
 }
 
 template <class T>
@@ -104,10 +112,10 @@ std::size_t first_bad_in_lanes(const T* P, std::size_t rows, int K, double toler
     return CREDALENS_BEST(first_bad, P, rows, K, tolerance);
 }
 
-template void closed_forms_in_lanes(const float*, std::size_t, int, int, double*, double*, double*,
-                                    std::int64_t*, double*);
-template void closed_forms_in_lanes(const double*, std::size_t, int, int, double*, double*, double*,
-                                    std::int64_t*, double*);
+template std::size_t closed_forms_in_lanes(const float*, std::size_t, int, int, const ClosedForms&,
+                                           double, double*);
+template std::size_t closed_forms_in_lanes(const double*, std::size_t, int, int,
+                                           const ClosedForms&, double, double*);
 template void edge_diameter_in_lanes(const float*, std::size_t, int, int, const EdgeList&, double*,
                                      double*);
 template void edge_diameter_in_lanes(const double*, std::size_t, int, int, const EdgeList&, double*,

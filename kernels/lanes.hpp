@@ -9,17 +9,18 @@
 #include <cstdint>
 
 #include "edges.hpp"
+#include "pairs.hpp"
 
 namespace credalens {
 
 // Doubles of scratch memory that so many entries of an instance need.
 std::size_t lanes_scratch(std::size_t entries);
 
-// As `closed_forms` for `count` instances in one thread, pair by pair; M K entries.
+// As `closed_forms` for `count` instances in one thread, pair by pair; M (K + 1) entries. Returns
+// the first instance that is not good, `count` if there is none.
 template <class T>
-void closed_forms_in_lanes(const T* P, std::size_t count, int M, int K, double* max_lower,
-                           double* max_upper, double* diameter, std::int64_t* pairs,
-                           double* scratch);
+std::size_t closed_forms_in_lanes(const T* P, std::size_t count, int M, int K,
+                                  const ClosedForms& out, double tolerance, double* scratch);
 
 // As `edge_diameter`, for `count` instances in one thread; K + 1 + M E entries.
 template <class T>

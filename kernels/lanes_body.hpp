@@ -18,38 +18,61 @@ CREDALENS_INLINE Lanes load(const double* x) {
     return v;
 }
 
+// GCC makes several instructions of what is one in these, so they are named.
+#if CREDALENS_LANES == 8
+typedef float Doubled __attribute__((vector_size(64)));
+typedef std::int32_t Places __attribute__((vector_size(64)));
+
+CREDALENS_INLINE Lanes widened(const Floats& v) { return (Lanes)_mm512_cvtps_pd((__m256)v); }
+
+CREDALENS_INLINE Lanes load(const double* x, const double* y) {
+    return (Lanes)_mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(x)),
+                                     _mm256_loadu_pd(y), 1);
+}
+
+CREDALENS_INLINE Doubled load_whole(const float* x, const float* y) {
+    return (Doubled)_mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(x)),
+                                       _mm256_loadu_ps(y), 1);
+}
+
+template <int kPart>
+CREDALENS_INLINE Floats half(const Doubled& v) {
+    return (Floats)_mm512_extractf32x8_ps((__m512)v, kPart);
+}
+#else
+CREDALENS_INLINE Lanes widened(const Floats& v) { return __builtin_convertvector(v, Lanes); }
+
+template <class T>
+CREDALENS_INLINE Lanes load(const T* x, const T* y) {
+    Lanes v;
+    for (int i = 0; i < kWidth / 2; ++i) v[i] = x[i], v[i + kWidth / 2] = y[i];
+    return v;
+}
+#endif
+
 CREDALENS_INLINE Lanes load(const float* x) {
     Floats v;
     __builtin_memcpy(&v, x, sizeof v);
-    return __builtin_convertvector(v, Lanes);
+    return widened(v);
 }
 
 // Swaps the odd blocks of `kBlock` lanes of a with the even ones of b.
 template <int kBlock>
 CREDALENS_INLINE void exchange(Lanes& a, Lanes& b) {
+#if CREDALENS_LANES > 2
     const Lanes x = a, y = b;
 #if CREDALENS_LANES == 8
-    if constexpr (kBlock == 4) {
-        a = CREDALENS_MIX(x, y, 0, 1, 2, 3, 8, 9, 10, 11);
-        b = CREDALENS_MIX(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
-    } else if constexpr (kBlock == 2) {
+    if constexpr (kBlock == 2) {
         a = CREDALENS_MIX(x, y, 0, 1, 8, 9, 4, 5, 12, 13);
         b = CREDALENS_MIX(x, y, 2, 3, 10, 11, 6, 7, 14, 15);
     } else {
         a = CREDALENS_MIX(x, y, 0, 8, 2, 10, 4, 12, 6, 14);
         b = CREDALENS_MIX(x, y, 1, 9, 3, 11, 5, 13, 7, 15);
     }
-#elif CREDALENS_LANES == 4
-    if constexpr (kBlock == 2) {
-        a = CREDALENS_MIX(x, y, 0, 1, 4, 5);
-        b = CREDALENS_MIX(x, y, 2, 3, 6, 7);
-    } else {
-        a = CREDALENS_MIX(x, y, 0, 4, 2, 6);
-        b = CREDALENS_MIX(x, y, 1, 5, 3, 7);
-    }
 #else
-    a = CREDALENS_MIX(x, y, 0, 2);
-    b = CREDALENS_MIX(x, y, 1, 3);
+    a = CREDALENS_MIX(x, y, 0, 4, 2, 6);
+    b = CREDALENS_MIX(x, y, 1, 5, 3, 7);
+#endif
 #endif
 }
 
@@ -59,6 +82,41 @@ CREDALENS_INLINE void exchange_all(Lanes* v) {
         if (!(i & kBlock)) exchange<kBlock>(v[i], v[i + kBlock]);
     if constexpr (kBlock > 1) exchange_all<kBlock / 2>(v);
 }
+
+// The columns of a square of entries that begins at `at` in each row. Halves are exchanged by the
+// loads.
+template <class T>
+CREDALENS_INLINE void columns_of(const T* const* from, std::size_t at, Lanes* v) {
+    constexpr int kHalf = kWidth / 2;
+    for (int i = 0; i < kHalf; ++i) {
+        v[i] = load(from[i] + at, from[i + kHalf] + at);
+        v[i + kHalf] = load(from[i] + at + kHalf, from[i + kHalf] + at + kHalf);
+    }
+    if constexpr (kHalf > 1) exchange_all<kHalf / 2>(v);
+}
+
+#if CREDALENS_LANES == 8
+// In single precision they are widened at last.
+CREDALENS_INLINE void columns_of(const float* const* from, std::size_t at, Lanes* v) {
+    constexpr Places kLeft = {0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27},
+                     kRight = kLeft + 4,
+                     kFirst = {0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23},
+                     kSecond = kFirst + 8;
+    Doubled rows[4];
+    for (int i = 0; i < 4; ++i) rows[i] = load_whole(from[2 * i] + at, from[2 * i + 1] + at);
+    const Doubled quarters[2][2] = {
+        {__builtin_shuffle(rows[0], rows[1], kLeft), __builtin_shuffle(rows[2], rows[3], kLeft)},
+        {__builtin_shuffle(rows[0], rows[1], kRight), __builtin_shuffle(rows[2], rows[3], kRight)}};
+    for (int i = 0; i < 2; ++i) {
+        const Doubled a = __builtin_shuffle(quarters[i][0], quarters[i][1], kFirst);
+        const Doubled b = __builtin_shuffle(quarters[i][0], quarters[i][1], kSecond);
+        v[4 * i] = widened(half<0>(a));
+        v[4 * i + 1] = widened(half<1>(a));
+        v[4 * i + 2] = widened(half<0>(b));
+        v[4 * i + 3] = widened(half<1>(b));
+    }
+}
+#endif
 
 // What each lane reads: an instance of its own or, where there are fewer, the last one.
 template <class T>
@@ -76,19 +134,21 @@ struct Sources {
     }
 
     // As many entries as there are lanes, beginning at `at`.
-    CREDALENS_INLINE void block(std::size_t at, Lanes* v) const {
-        for (int i = 0; i < kWidth; ++i) v[i] = load(from[i] + at);
-        exchange_all<kWidth / 2>(v);
-    }
+    CREDALENS_INLINE void block(std::size_t at, Lanes* v) const { columns_of(from, at, v); }
 
     CREDALENS_INLINE void all(std::size_t size, Lanes* out) const {
         std::size_t e = 0;
+        Lanes v[kWidth];
         for (; e + kWidth <= size; e += kWidth) {
-            Lanes v[kWidth];
             block(e, v);
             for (int i = 0; i < kWidth; ++i) out[e + i] = v[i];
         }
-        for (; e < size; ++e) out[e] = (*this)[e];
+        if (e < size && size >= kWidth) {  // some of them a second time
+            block(size - kWidth, v);
+            for (int i = 0; i < kWidth; ++i) out[size - kWidth + i] = v[i];
+        } else {
+            for (; e < size; ++e) out[e] = (*this)[e];
+        }
     }
 };
 
@@ -96,22 +156,44 @@ void write(const Lanes& v, std::size_t count, double* out) {
     for (std::size_t i = 0; i < kWidth && i < count; ++i) out[i] = v[i];
 }
 
-void extremes(const Lanes* lanes, int M, int K, std::size_t count, double* max_lower,
-              double* max_upper) {
-    Lanes best = lanes[0], top = lanes[0];
-    for (int y = 0; y < K; ++y) {
-        Lanes low = lanes[y], high = lanes[y];
-        for (int m = 1; m < M; ++m) {
-            const Lanes x = lanes[static_cast<std::size_t>(m) * K + y];
-            low = smaller(x, low);
-            high = larger(x, high);
-        }
-        best = y == 0 ? low : larger(low, best);
-        top = larger(high, top);
+// What is to be known of the M rows of every instance before pairs of them are looked at: the
+// largest of the smallest and of all entries of a class, the smallest of all and, if asked, the
+// sums of rows. Four classes at a time: what is kept of a row is touched once for four entries.
+struct Survey {
+    Lanes max_lower, max_upper, least;
+
+    template <bool kSums>
+    CREDALENS_INLINE void look(const Lanes* lanes, int M, int K, Lanes* sums) {
+        max_lower = max_upper = least = lanes[0];
+        if constexpr (kSums)
+            for (int m = 0; m < M; ++m) sums[m] = Lanes{};
+        int y = 0;
+        for (; y + 4 <= K; y += 4) classes<4, kSums>(lanes + y, M, K, y == 0, sums);
+        for (; y < K; ++y) classes<1, kSums>(lanes + y, M, K, y == 0, sums);
     }
-    if (max_lower) write(best, count, max_lower);
-    if (max_upper) write(top, count, max_upper);
-}
+
+private:
+    template <int kClasses, bool kSums>
+    CREDALENS_INLINE void classes(const Lanes* lanes, int M, int K, bool first, Lanes* sums) {
+        Lanes low[kClasses], high[kClasses];
+        for (int i = 0; i < kClasses; ++i) low[i] = high[i] = lanes[i];
+        for (int m = 0; m < M; ++m, lanes += K) {
+            Lanes sum = lanes[0];
+            for (int i = 0; i < kClasses; ++i) {
+                const Lanes x = lanes[i];
+                low[i] = smaller(x, low[i]);
+                high[i] = larger(x, high[i]);
+                if (kSums && i > 0) sum += x;
+            }
+            if constexpr (kSums) sums[m] += sum;
+        }
+        for (int i = 0; i < kClasses; ++i) {
+            max_lower = first && i == 0 ? low[i] : larger(low[i], max_lower);
+            max_upper = larger(high[i], max_upper);
+            least = smaller(low[i], least);
+        }
+    }
+};
 
 // The widest pair so far, in every lane.
 template <bool kPlaces>
@@ -125,77 +207,138 @@ struct Widest {
     }
 };
 
+// What a pair of rows adds up, and what is made of its sum.
 struct Absolute {
-    CREDALENS_INLINE Lanes operator()(const Lanes& x) const { return magnitude(x); }
+    CREDALENS_INLINE Lanes operator()(const Lanes& a, const Lanes& b) const {
+        return magnitude(a - b);
+    }
+    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return sum; }
 };
 
 struct Square {
-    CREDALENS_INLINE Lanes operator()(const Lanes& x) const { return x * x; }
+    CREDALENS_INLINE Lanes operator()(const Lanes& a, const Lanes& b) const {
+        const Lanes x = a - b;
+        return x * x;
+    }
+    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return sum; }
 };
 
-// The largest sum over K entries of what `of` makes of differences: all pairs of M rows, two by two
-// at a time, so that there are four loads for four sums.
+// |a - b| = 2 max(a, b) - a - b, which is two operations in place of three. Its error is that of
+// the sums of the rows, however small the difference.
+struct Larger {
+    const Lanes* sums;
+
+    CREDALENS_INLINE Lanes operator()(const Lanes& a, const Lanes& b) const { return larger(a, b); }
+    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int i, int j) const {
+        return 2.0 * sum - (sums[i] + sums[j]);
+    }
+};
+
+// The largest sum over K entries of what `of` makes of two rows: all pairs of M rows, two by two at
+// a time, so that there are four loads for four sums, or for five.
 template <class Of, bool kPlaces>
-void widest_pairs(const Lanes* lanes, int M, int K, std::size_t count, double* diameter,
-                  std::int64_t* pairs) {
-    const Of of;
+Lanes widest_pairs(const Of& of, const Lanes* lanes, int M, int K, std::size_t count,
+                   std::int64_t* pairs) {
     Widest<kPlaces> widest;
+    const auto offer = [&](const Lanes& sum, int i, int j) {
+        widest.offer(of.of_pair(sum, i, j), static_cast<std::int64_t>(i) * M + j);
+    };
     for (int i = 0; i + 1 < M; i += 2) {
-        const Lanes *a = lanes + static_cast<std::size_t>(i) * K, *b = a + K;
-        Lanes ab = {};
-        for (int y = 0; y < K; ++y) ab += of(a[y] - b[y]);
-        const std::int64_t from_a = static_cast<std::int64_t>(i) * M, from_b = from_a + M;
-        widest.offer(ab, from_a + i + 1);
+        const Lanes *a = lanes + static_cast<std::size_t>(i) * K, *b = a + K, *c = b + K;
         int j = i + 2;
-        for (; j + 1 < M; j += 2) {
-            const Lanes *c = lanes + static_cast<std::size_t>(j) * K, *d = c + K;
+        Lanes ab = {};
+        if (j + 1 >= M)
+            for (int y = 0; y < K; ++y) ab += of(a[y], b[y]);
+        for (; j + 1 < M; j += 2, c += 2 * static_cast<std::size_t>(K)) {
+            const Lanes* d = c + K;
             Lanes ac = {}, ad = {}, bc = {}, bd = {};
-            for (int y = 0; y < K; ++y) {
-                ac += of(a[y] - c[y]);
-                ad += of(a[y] - d[y]);
-                bc += of(b[y] - c[y]);
-                bd += of(b[y] - d[y]);
-            }
-            widest.offer(ac, from_a + j);
-            widest.offer(ad, from_a + j + 1);
-            widest.offer(bc, from_b + j);
-            widest.offer(bd, from_b + j + 1);
+            if (j == i + 2)
+                for (int y = 0; y < K; ++y) {
+                    ab += of(a[y], b[y]);
+                    ac += of(a[y], c[y]);
+                    ad += of(a[y], d[y]);
+                    bc += of(b[y], c[y]);
+                    bd += of(b[y], d[y]);
+                }
+            else
+                for (int y = 0; y < K; ++y) {
+                    ac += of(a[y], c[y]);
+                    ad += of(a[y], d[y]);
+                    bc += of(b[y], c[y]);
+                    bd += of(b[y], d[y]);
+                }
+            if (j == i + 2) offer(ab, i, i + 1);
+            offer(ac, i, j);
+            offer(ad, i, j + 1);
+            offer(bc, i + 1, j);
+            offer(bd, i + 1, j + 1);
         }
+        if (i + 3 >= M) offer(ab, i, i + 1);
         if (j < M) {
-            const Lanes* c = lanes + static_cast<std::size_t>(j) * K;
             Lanes ac = {}, bc = {};
             for (int y = 0; y < K; ++y) {
-                ac += of(a[y] - c[y]);
-                bc += of(b[y] - c[y]);
+                ac += of(a[y], c[y]);
+                bc += of(b[y], c[y]);
             }
-            widest.offer(ac, from_a + j);
-            widest.offer(bc, from_b + j);
+            offer(ac, i, j);
+            offer(bc, i + 1, j);
         }
     }
-    write(widest.best, count, diameter);
     if constexpr (kPlaces)
         for (std::size_t i = 0; i < kWidth && i < count; ++i) {
             pairs[2 * i] = widest.place[i] / M;
             pairs[2 * i + 1] = widest.place[i] % M;
         }
+    return widest.best;
+}
+
+bool any(const Marks& marks) {
+    std::int64_t some = 0;
+    for (int i = 0; i < kWidth; ++i) some |= marks[i];
+    return some != 0;
+}
+
+// The largest L1 distance. Pairs that are all close together are looked at again without sums.
+Lanes widest_apart(const Lanes* lanes, int M, int K, std::size_t count, const Lanes* sums) {
+    if (M >= kMinSummed) {
+        const Lanes wide = widest_pairs<Larger, false>({sums}, lanes, M, K, count, nullptr);
+        if (!any(wide < kCloseTogether)) return wide;
+    }
+    return widest_pairs<Absolute, false>({}, lanes, M, K, count, nullptr);
 }
 
 template <class T>
-void closed_forms(const T* P, std::size_t count, int M, int K, double* max_lower,
-                  double* max_upper, double* diameter, std::int64_t* pairs, double* scratch) {
-    Lanes* lanes = reinterpret_cast<Lanes*>(scratch);
+std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
+                         double tolerance, double* scratch) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
+    Lanes* sums = reinterpret_cast<Lanes*>(scratch);
+    Lanes* lanes = sums + M;
+    const bool check = tolerance >= 0;
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
         Sources<T>(P + first * size, size, left).all(size, lanes);
-        if (max_lower || max_upper)
-            extremes(lanes, M, K, left, max_lower ? max_lower + first : nullptr,
-                     max_upper ? max_upper + first : nullptr);
-        if (diameter && pairs)
-            widest_pairs<Absolute, true>(lanes, M, K, left, diameter + first, pairs + 2 * first);
-        else if (diameter)
-            widest_pairs<Absolute, false>(lanes, M, K, left, diameter + first, nullptr);
+        Survey survey;
+        if (check || (out.diameter && !out.pairs && M >= kMinSummed))
+            survey.look<true>(lanes, M, K, sums);
+        else if (out.max_lower || out.max_upper)
+            survey.look<false>(lanes, M, K, nullptr);
+        if (check) {
+            // A NaN or an infinity shows as a sum that is not near 1.
+            Marks good = survey.least >= 0.0;
+            for (int m = 0; m < M; ++m) good &= magnitude(sums[m] - 1.0) <= tolerance;
+            if (any(~good))
+                for (std::size_t i = 0; i < kWidth && i < left; ++i)
+                    if (!good[i]) return first + i;
+        }
+        if (out.max_lower) write(survey.max_lower, left, out.max_lower + first);
+        if (out.max_upper) write(survey.max_upper, left, out.max_upper + first);
+        if (out.pairs)
+            write(widest_pairs<Absolute, true>({}, lanes, M, K, left, out.pairs + 2 * first), left,
+                  out.diameter + first);
+        else if (out.diameter)
+            write(widest_apart(lanes, M, K, left, sums), left, out.diameter + first);
     }
+    return count;
 }
 
 template <class T>
@@ -219,7 +362,8 @@ void edge_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& 
                 sent[e] = edges.length[e] * side;
             }
         }
-        widest_pairs<Absolute, false>(across, M, edges.size, left, diameter + first, nullptr);
+        write(widest_pairs<Absolute, false>({}, across, M, edges.size, left, nullptr), left,
+              diameter + first);
     }
 }
 
@@ -260,7 +404,7 @@ void square_diameter(const T* P, std::size_t count, int M, int K, const double* 
         for (; m < M; ++m)
             multiply_rows<1>(lanes + static_cast<std::size_t>(m) * K, K, V, r,
                              points + static_cast<std::size_t>(m) * r);
-        widest_pairs<Square, false>(points, M, r, left, square + first, nullptr);
+        write(widest_pairs<Square, false>({}, points, M, r, left, nullptr), left, square + first);
     }
 }
 
@@ -341,9 +485,7 @@ std::size_t first_bad(const T* P, std::size_t rows, int K, double tolerance) {
             tally.rows(entries, K);
         // A NaN or an infinity shows as a sum that is not near 1.
         const Marks good = (tally.least >= 0.0) & (magnitude(tally.sum - 1.0) <= tolerance);
-        std::int64_t all = -1;
-        for (int i = 0; i < kWidth; ++i) all &= good[i];
-        if (all) continue;
+        if (!any(~good)) continue;
         for (std::size_t i = 0; i < kWidth && i < left; ++i)
             if (!good[i]) return row + i;
     }

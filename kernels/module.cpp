@@ -15,6 +15,7 @@
 #include "ends.hpp"
 #include "entropy.hpp"
 #include "euclid.hpp"
+#include "first_bad.hpp"
 #include "game.hpp"
 #include "intervals.hpp"
 #include "leave_one_out.hpp"
@@ -75,15 +76,17 @@ void bind(nb::module_& m) {
     m.def(
         "closed_forms",
         [](Members<T> P, std::optional<Out1> max_lower, std::optional<Out1> max_upper,
-           std::optional<Out1> diameter, int method, int threads, std::optional<Pairs> pairs) {
+           std::optional<Out1> diameter, int method, int threads, std::optional<Pairs> pairs,
+           double tolerance) {
             nb::gil_scoped_release release;
-            closed_forms(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
-                         static_cast<int>(P.shape(2)), data_or_null(max_lower),
-                         data_or_null(max_upper), data_or_null(diameter),
-                         static_cast<PairMethod>(method), threads, data_or_null(pairs));
+            return closed_forms(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                                static_cast<int>(P.shape(2)),
+                                {data_or_null(max_lower), data_or_null(max_upper),
+                                 data_or_null(diameter), data_or_null(pairs)},
+                                static_cast<PairMethod>(method), threads, tolerance);
         },
         "members"_a.noconvert(), "max_lower"_a.none(), "max_upper"_a.none(), "diameter"_a.none(),
-        "method"_a, "threads"_a, "pairs"_a.none() = nb::none());
+        "method"_a, "threads"_a, "pairs"_a.none() = nb::none(), "tolerance"_a = -1.0);
 
     m.def(
         "class_ends",
@@ -134,22 +137,27 @@ void bind(nb::module_& m) {
     m.def(
         "tv_profile",
         [](Members<T> P, Out1 max_lower, Out1 max_upper, Out1 diameter, Out1 value, Out1 gap,
-           int threads) {
+           int threads, double tolerance) {
             nb::gil_scoped_release release;
             const int M = static_cast<int>(P.shape(1)), K = static_cast<int>(P.shape(2));
             const std::size_t size = static_cast<std::size_t>(M) * K;
+            const ClosedForms out{max_lower.data(), max_upper.data(), diameter.data()};
+            FirstBad first;
             parallel_for(P.shape(0), cache_block(size * sizeof(T)), threads,
                          [&](std::size_t begin, std::size_t end) {
+                             if (first.before(begin)) return;
                              const T* block = P.data() + begin * size;
-                             closed_forms(block, end - begin, M, K, max_lower.data() + begin,
-                                          max_upper.data() + begin, diameter.data() + begin,
-                                          PairMethod::automatic, 1);
+                             const std::int64_t bad =
+                                 closed_forms(block, end - begin, M, K, out.from(begin),
+                                              PairMethod::automatic, 1, tolerance);
+                             if (bad >= 0) return first.see(begin + bad);
                              solve_games(block, end - begin, M, K, value.data() + begin,
                                          gap.data() + begin, nullptr, nullptr, 1);
                          });
+            return first.value();
         },
         "members"_a.noconvert(), "max_lower"_a, "max_upper"_a, "diameter"_a, "value"_a, "gap"_a,
-        "threads"_a);
+        "threads"_a, "tolerance"_a = -1.0);
 
     m.def(
         "leave_one_out",

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "first_bad.hpp"
 #include "lanes.hpp"
 #include "parallel.hpp"
 #include "vectors.hpp"
@@ -349,33 +350,30 @@ CREDALENS_INLINE double diameter_of(const T* P, int M, int K, PairMethod method,
 }
 
 template <class T>
-CREDALENS_INLINE void process(const T* P, std::size_t begin, std::size_t end, int M, int K,
-                              double* max_lower, double* max_upper, double* diameter,
-                              std::int64_t* pairs, PairMethod method, bool insist,
-                              Workspace<T>& ws) {
+CREDALENS_INLINE void process(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
+                              PairMethod method, bool insist, Workspace<T>& ws) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    for (std::size_t i = begin; i < end; ++i) {
-        if (max_lower || max_upper)
-            extremes(P + i * size, M, K, ws.lower.data(), max_lower ? max_lower + i : nullptr,
-                     max_upper ? max_upper + i : nullptr);
-        if (diameter)
-            diameter[i] = diameter_of(P + i * size, M, K, method, insist, ws,
-                                      pairs ? pairs + 2 * i : nullptr);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (out.max_lower || out.max_upper)
+            extremes(P + i * size, M, K, ws.lower.data(),
+                     out.max_lower ? out.max_lower + i : nullptr,
+                     out.max_upper ? out.max_upper + i : nullptr);
+        if (out.diameter)
+            out.diameter[i] = diameter_of(P + i * size, M, K, method, insist, ws,
+                                          out.pairs ? out.pairs + 2 * i : nullptr);
     }
 }
 
-CREDALENS_CLONES void process_range(const float* P, std::size_t begin, std::size_t end, int M,
-                                    int K, double* max_lower, double* max_upper, double* diameter,
-                                    std::int64_t* pairs, PairMethod method, bool insist,
+CREDALENS_CLONES void process_range(const float* P, std::size_t count, int M, int K,
+                                    const ClosedForms& out, PairMethod method, bool insist,
                                     Workspace<float>& ws) {
-    process(P, begin, end, M, K, max_lower, max_upper, diameter, pairs, method, insist, ws);
+    process(P, count, M, K, out, method, insist, ws);
 }
 
-CREDALENS_CLONES void process_range(const double* P, std::size_t begin, std::size_t end, int M,
-                                    int K, double* max_lower, double* max_upper, double* diameter,
-                                    std::int64_t* pairs, PairMethod method, bool insist,
+CREDALENS_CLONES void process_range(const double* P, std::size_t count, int M, int K,
+                                    const ClosedForms& out, PairMethod method, bool insist,
                                     Workspace<double>& ws) {
-    process(P, begin, end, M, K, max_lower, max_upper, diameter, pairs, method, insist, ws);
+    process(P, count, M, K, out, method, insist, ws);
 }
 
 // Measured crossings: a leaf of the sign form costs about as much as four entries of a pair, and as
@@ -391,39 +389,55 @@ PairMethod choose(int M, int K) {
 }  // namespace
 
 template <class T>
-void closed_forms(const T* P, std::size_t n, int M, int K, double* max_lower, double* max_upper,
-                  double* diameter, PairMethod method, int threads, std::int64_t* pairs) {
+std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedForms& out,
+                          PairMethod method, int threads, double tolerance) {
     const bool insist = method != PairMethod::automatic;
     if (!insist) method = choose(M, K);
     // The fast loop over all pairs of many members does not say which one was the widest.
-    if (pairs && method == PairMethod::plain && M > kMaxBlockedMembers) method = PairMethod::sorted;
+    if (out.pairs && method == PairMethod::plain && M > kMaxBlockedMembers)
+        method = PairMethod::sorted;
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    const std::size_t work = size * (diameter ? 1 + M / 4 : 1);
-    const std::size_t grain = 1 + (std::size_t{1} << 17) / work;
-    if (diameter ? !insist && method == PairMethod::plain && size <= kMostInLanes
-                 : size <= kMostExtremesInLanes) {
-        const std::size_t load = size * (diameter ? 4 + M / 2 : 4);
+    FirstBad first;
+    if (out.diameter ? !insist && method == PairMethod::plain && size <= kMostInLanes
+                     : size <= kMostExtremesInLanes) {
+        const std::size_t load = size * (out.diameter ? 4 + M / 2 : 4);
         parallel_for(
             n, Grain::of_lanes((std::size_t{1} << 21) / load), threads,
-            [&] { return std::vector<double>(lanes_scratch(size)); },
+            [&] { return std::vector<double>(lanes_scratch(size + M)); },
             [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-                const auto here = [begin](auto* out) { return out ? out + begin : nullptr; };
-                closed_forms_in_lanes(P + begin * size, end - begin, M, K, here(max_lower),
-                                      here(max_upper), here(diameter),
-                                      pairs ? pairs + 2 * begin : nullptr, scratch.data());
+                if (first.before(begin)) return;
+                const std::size_t bad =
+                    begin + closed_forms_in_lanes(P + begin * size, end - begin, M, K,
+                                                  out.from(begin), tolerance, scratch.data());
+                if (bad < end) first.see(bad);
             });
-        return;
+        return first.value();
     }
-    parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
-        Workspace<T> ws(M, K, diameter ? method : PairMethod::plain);
-        process_range(P, begin, end, M, K, max_lower, max_upper, diameter, pairs, method, insist,
-                      ws);
-    });
+    const std::size_t work = size * (out.diameter ? 1 + M / 4 : 1);
+    const std::size_t grain = 1 + (std::size_t{1} << 17) / work;
+    // Few enough that what was checked is still in the cache when it is used.
+    const std::size_t few = 1 + (std::size_t{1} << 18) / (size * sizeof(T));
+    parallel_for(
+        n, grain, threads,
+        [&] { return Workspace<T>(M, K, out.diameter ? method : PairMethod::plain); },
+        [&](Workspace<T>& ws, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end && !first.before(i); i += few) {
+                const std::size_t count = std::min(few, end - i);
+                const T* here = P + i * size;
+                if (tolerance >= 0) {
+                    const std::size_t rows = count * M;
+                    const std::size_t bad = first_bad_in_lanes(here, rows, K, tolerance);
+                    if (bad < rows) return first.see(i + bad / M);
+                }
+                process_range(here, count, M, K, out.from(i), method, insist, ws);
+            }
+        });
+    return first.value();
 }
 
-template void closed_forms(const float*, std::size_t, int, int, double*, double*, double*,
-                           PairMethod, int, std::int64_t*);
-template void closed_forms(const double*, std::size_t, int, int, double*, double*, double*,
-                           PairMethod, int, std::int64_t*);
+template std::int64_t closed_forms(const float*, std::size_t, int, int, const ClosedForms&,
+                                   PairMethod, int, double);
+template std::int64_t closed_forms(const double*, std::size_t, int, int, const ClosedForms&,
+                                   PairMethod, int, double);
 
 }  // namespace credalens

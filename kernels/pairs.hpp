@@ -10,14 +10,26 @@ namespace credalens {
 // for tests and benchmarks. All are exact.
 enum class PairMethod { automatic = 0, plain = 1, signs = 2, sorted = 3 };
 
-// For each of n instances P (n, M, K), C-contiguous:
+// What is found of each of n instances P (n, M, K), C-contiguous:
 //   max_lower = max_y min_m P_my,  max_upper = max_y max_m P_my,
 //   diameter  = max_{m<m'} sum_y |P_my - P_m'y|,
 //   pairs     = the members m, m' of a widest pair, (n, 2); only together with the diameter.
 // An output that is not wanted is nullptr and costs nothing.
+struct ClosedForms {
+    double *max_lower, *max_upper, *diameter;
+    std::int64_t* pairs = nullptr;
+
+    ClosedForms from(std::size_t begin) const {
+        return {max_lower ? max_lower + begin : nullptr, max_upper ? max_upper + begin : nullptr,
+                diameter ? diameter + begin : nullptr, pairs ? pairs + 2 * begin : nullptr};
+    }
+};
+
+// With a tolerance that is not negative, rows are checked by the way, as at the door: returns the
+// first instance with a row that is no distribution, -1 if there is none. What is found of the
+// instances after it is not to be used.
 template <class T>
-void closed_forms(const T* P, std::size_t n, int M, int K, double* max_lower, double* max_upper,
-                  double* diameter, PairMethod method, int threads,
-                  std::int64_t* pairs = nullptr);
+std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedForms& out,
+                          PairMethod method, int threads, double tolerance = -1);
 
 }  // namespace credalens

@@ -379,6 +379,64 @@ def test_tolerance_is_inclusive_and_two_sided():
         assert _kernels.first_bad_row(rows, 2.0**-21, 1) == 0
 
 
+#: Shapes of every way through the closed forms: in lanes, in lanes with sums, by signs, sorted,
+#: by rows, and too large for lanes.
+PASSING = [(21, 2, 3), (40, 3, 9), (21, 7, 10), (9, 10, 60), (9, 30, 3), (5, 210, 9), (3, 20, 900)]
+
+
+@dtypes
+@pytest.mark.parametrize("shape", PASSING, ids=str)
+@pytest.mark.parametrize("wanted", ["extremes", "diameter", "all", "profile"])
+def test_rows_are_checked_in_passing(dtype, shape, wanted):
+    n, M, _ = shape
+    P = dirichlet(*shape).astype(dtype)
+
+    def first_bad(P, tolerance=1e-5, threads=2):
+        low, high, wide, value, gap = np.full((5, n), np.nan)
+        if wanted == "profile":
+            return _kernels.tv_profile(P, low, high, wide, value, gap, threads, tolerance)
+        low, high = (None, None) if wanted == "diameter" else (low, high)
+        wide = None if wanted == "extremes" else wide
+        return _kernels.closed_forms(P, low, high, wide, AUTOMATIC, threads, None, tolerance)
+
+    assert first_bad(P) == -1
+    rng = np.random.default_rng(0)
+    for bad in (np.nan, np.inf, -np.inf, -1e-30, 2.0):
+        for _ in range(6):
+            i, m, y = (int(rng.integers(size)) for size in shape)
+            wrong = P.copy()
+            if bad == -1e-30:  # only the sign is wrong
+                wrong[i, m, y - 1] += wrong[i, m, y]
+            wrong[i, m, y] = bad
+            later = min(i + 2, n - 1)
+            wrong[later, 0] = 0.9
+            assert first_bad(wrong, threads=1) == first_bad(wrong) == i
+            assert first_bad(wrong, -1.0) == -1  # nobody asked
+    off = P.copy()
+    off[n // 2, M - 1] *= 1 + 1e-3
+    assert first_bad(off, 1e-4) == n // 2
+    assert first_bad(off, 1e-2) == -1
+
+
+@dtypes
+def test_what_is_found_does_not_depend_on_the_check(dtype):
+    for shape in PASSING:
+        P = dirichlet(*shape).astype(dtype)
+        one, other = np.full((2, 3, len(P)), np.nan)
+        _kernels.closed_forms(P, *one, AUTOMATIC, 2)
+        _kernels.closed_forms(P, *other, AUTOMATIC, 2, None, 1e-5)
+        assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-7, 1e-9, 1e-15])
+def test_members_close_together_keep_their_digits(apart):
+    P = np.repeat(dirichlet(11, 1, 10), 8, axis=1)
+    P[:, 3, 2] += apart * np.linspace(0.5, 1, 11)
+    P[:, 5, 4] -= apart / 3
+    assert_allclose(diameter(P), widest_pair(P), rtol=1e-7)
+    assert_array_equal(diameter(np.repeat(P[:, :1], 6, axis=1)), 0)
+
+
 # ---------------------------------------------------------------- what the bindings refuse
 
 

@@ -79,7 +79,7 @@ def test_epistemic_is_the_widest_pair(P):
     for instance, value in zip(P, got, strict=True):
         points = oracles.mixtures(instance, 40)
         inside = np.abs(points[:, None] - points[None]).sum(axis=2).max() / 4
-        assert inside <= value + 2 * np.finfo(P.dtype).eps
+        assert inside <= value + 4 * np.finfo(P.dtype).eps  # sums of up to 300 terms
 
 
 @everywhere

@@ -1,11 +1,13 @@
 """The door: what is refused, and in which words."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import credalens as cl
-from credalens import _validation
+from credalens import _kernels, _validation
 from ensembles import dirichlet
 
 HINT = "pass softmax outputs, or use ConvexHull.from_logits"
@@ -182,6 +184,107 @@ def test_validate_false_skips_the_values_but_not_the_shape():
     assert_array_equal(
         cl.total_uncertainty(cl.ConvexHull(P, validate=False)), cl.total_uncertainty(P)
     )
+
+
+# ---------------------------------------------------------------- checked when first read
+
+
+def spoilt(P, fault):
+    P = P.copy()
+    P[3, 1, 2] = fault
+    return P
+
+
+@pytest.mark.parametrize("fault", [np.nan, np.inf, -0.5, 0.9])
+@pytest.mark.parametrize(
+    "function",
+    [
+        cl.total_uncertainty,
+        cl.aleatoric_uncertainty,
+        cl.epistemic_uncertainty,
+        cl.quantify,
+        cl.upper_entropy,
+        cl.lower_entropy,
+        cl.generalized_hartley,
+        cl.maximum_mean_imprecision,
+        cl.imprecision_bound,
+        cl.majority_vote,
+        lambda Q: cl.total_uncertainty(Q, "ordinal"),
+        lambda Q: cl.epistemic_uncertainty(Q, "ordinal"),
+        lambda Q: Q.members,
+        lambda Q: Q.lower(),
+        lambda Q: Q[2:5].upper(),
+        lambda Q: Q.center(),
+        lambda Q: Q.maximin(),
+        lambda Q: Q.to_intervals(),
+        lambda Q: pickle.dumps(Q),
+    ],
+)
+def test_checked_later_means_checked_in_the_same_words(function, fault):
+    P = spoilt(dirichlet(9, 4, 5), fault)
+    with pytest.raises(ValueError, match=r"^members: ") as at_once:
+        cl.ConvexHull(P)
+    Q = cl.ConvexHull(P, validate="later")
+    assert (Q.batch_shape, Q.n_members, Q.n_classes, Q.dtype) == ((9,), 4, 5, np.float64)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"^members: ") as later:
+            function(Q)
+        assert str(later.value) == str(at_once.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f8", np.longdouble])
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_checked_later_gives_the_same_numbers(dtype, layout):
+    P = layout(dirichlet(40, 6, 5).astype(dtype))
+    now, later = cl.ConvexHull(P), cl.ConvexHull(P, validate="later")
+    for one, other in zip(now.tv_profile(), later.tv_profile(), strict=True):
+        assert_array_equal(one, other)
+    bad = spoilt(P, np.nan)
+    with pytest.raises(ValueError, match=r"entry at index \(3, 1, 2\) .* is NaN"):
+        cl.quantify(bad)
+
+
+def test_the_door_is_not_gone_through_a_second_time(monkeypatch):
+    P, doors = dirichlet(50, 6, 5), []
+    door = _kernels.first_bad_row
+    monkeypatch.setattr(_kernels, "first_bad_row", lambda *args: doors.append(1) or door(*args))
+    for measure in (cl.total_uncertainty, cl.epistemic_uncertainty, cl.quantify):
+        measure(P)
+    assert not doors  # the rows were checked while they were measured
+    Q = cl.ConvexHull(P, validate="later")
+    cl.total_uncertainty(Q)
+    cl.upper_entropy(Q)
+    assert not doors
+    cl.upper_entropy(P)
+    assert len(doors) == 1
+
+
+def test_later_refuses_at_once_what_needs_no_look_at_the_values():
+    refused([0.5, 0.5], "has 1 axes", validate="later")
+    refused([[0.5j, 0.5]], "is complex", validate="later")
+    refused([[1, 0], [3, 4]], "integer", validate="later")
+    refused([[0.5, -0.5]], "negative", validate="later", normalize=True)
+    refused([[0.5, 0.5]], "^validate: is 'never'; choose one of 'later'", validate="never")
+
+
+def test_a_row_on_the_edge_of_the_tolerance_is_judged_by_the_door():
+    # The sum in another order may fall on the other side.
+    rng = np.random.default_rng(0)
+    edge = 1 + _validation.tolerance_of(np.dtype(np.float64))
+    P = rng.dirichlet(np.ones(9), (4000, 5))
+    P *= edge / P.sum(axis=2, keepdims=True)
+    sides = set()
+    for p in P:
+        try:
+            cl.ConvexHull(p)
+        except ValueError:
+            sides.add("out")
+            with pytest.raises(ValueError, match=r"sums to 1\.000000015"):
+                cl.total_uncertainty(p)
+        else:
+            sides.add("in")
+            assert 0 < cl.total_uncertainty(p) < 1
+    assert sides == {"in", "out"}
 
 
 # ---------------------------------------------------------------- every function has the same door

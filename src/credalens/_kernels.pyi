@@ -15,7 +15,8 @@ def closed_forms(
     method: int,
     threads: int,
     pairs: NDArray[int64] | None = None,
-) -> None: ...
+    tolerance: float = -1.0,
+) -> int: ...
 def class_ends(members: _Float, lower: _Out | None, upper: _Out | None, threads: int) -> None: ...
 def edge_diameter(
     members: _Float,
@@ -43,7 +44,8 @@ def tv_profile(
     value: _Out,
     gap: _Out,
     threads: int,
-) -> None: ...
+    tolerance: float = -1.0,
+) -> int: ...
 def leave_one_out(
     members: _Float,
     max_lower: _Out,

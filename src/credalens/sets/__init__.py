@@ -1,6 +1,6 @@
 """Credal sets: batches of closed convex sets of probability vectors."""
 
-from typing import Any
+from typing import Any, Literal
 
 from numpy import ndarray
 
@@ -25,11 +25,11 @@ __all__ = [
 ]
 
 
-def as_credal_set(x: Any) -> CredalSet:
+def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> CredalSet:
     """Return `x` if it is a credal set, else the hull of an array ``(..., M, K)``.
 
     Objects of probly go through `from_probly`, lists of arrays or frames are one a model as in
-    `ConvexHull`.
+    `ConvexHull`, which also says what `validate` does.
 
     Examples
     --------
@@ -39,4 +39,6 @@ def as_credal_set(x: Any) -> CredalSet:
     """
     if isinstance(x, CredalSet):
         return x
-    return from_probly(x) if type(x) is not ndarray and is_probly(x) else ConvexHull(x)
+    if type(x) is not ndarray and is_probly(x):
+        return from_probly(x)
+    return ConvexHull(x, validate=validate)

@@ -203,7 +203,7 @@ def anywhere(function: F) -> F:
         if not args and first not in kwargs:
             signature.bind()  # the error that a call without arguments gets
         given, args = (args[0], args[1:]) if args else (kwargs.pop(first), ())
-        Q = as_credal_set(given)
+        Q = as_credal_set(given, validate="later")
         if Q.origin.where == "host":
             return function(Q, *args, **kwargs)
         if Q.origin.where == "lazy":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -45,8 +45,10 @@ class ConvexHull(MemberSet):
         ``(M, N, K)``, which is not copied, and for a sequence of arrays ``(N, K)``, one a model.
     normalize : bool, default=False
         Divide each row by its sum first. Without it, a row that does not sum to 1 is refused.
-    validate : bool, default=True
-        Pass ``False`` for arrays that are known to be good, to save one pass over them.
+    validate : bool or "later", default=True
+        Pass ``False`` for arrays that are known to be good, to save one pass over them; "later" to
+        have their values checked when they are first read, in the same pass where the measure is a
+        closed form of total variation. That is what measures do with the arrays given to them.
 
     Notes
     -----
@@ -73,37 +75,50 @@ class ConvexHull(MemberSet):
         *,
         axis: int | None = None,
         normalize: bool = False,
-        validate: bool = True,
+        validate: bool | Literal["later"] = True,
     ) -> None:
-        options: dict[str, Any] = {"normalize": normalize, "validate": validate}
+        if isinstance(validate, str):
+            _validation.one_of(validate, "validate", ["later"])
         if type(members) is np.ndarray and axis is None:
-            self._set(_validation.probabilities(members, "members", **options), NUMPY)
+            self._receive(members, NUMPY, normalize, validate)
             return
         given, members = members, as_members(members, axis)
         if is_lazy(members):
             if not is_lazy(given):  # arrays one a model, each of which was whole
                 members = members.rechunk({-2: -1, -1: -1})
-            build = partial(type(self), **options)
+            build = partial(type(self), normalize=normalize, validate=validate)
             self._defer(recipe(build, [members], [2], ["members"]))
             return
         origin = origin_of(members)
         if origin.where == "host":
-            origin, check = to_numpy(members, "members")[1], _validation.probabilities
-        else:
-            check = _validation.native_probabilities  # type: ignore[assignment]
-        self._set(check(members, "members", **options), origin)
+            self._receive(*to_numpy(members, "members"), normalize, validate)
+            return
+        tensor = _validation.native_probabilities(
+            members, "members", normalize=normalize, validate=bool(validate)
+        )
+        self._set(tensor, origin)
 
-    def _set(self, array: Any, origin: Origin) -> None:
+    def _receive(self, array: Array, origin: Origin, normalize: bool, validate: Any) -> None:
+        later = validate == "later" and not normalize and array.dtype.kind == "f"
+        array = _validation.probabilities(
+            array, "members", normalize=normalize, validate=validate and not later
+        )
+        self._set(array, origin, checked=not later)
+
+    def _set(self, array: Any, origin: Origin, checked: bool = True) -> None:
         if origin.where == "host":
             array = array.view()
             array.flags.writeable = False
-        object.__setattr__(self, "_members", array)
-        object.__setattr__(self, "origin", origin)
+        known = self.__dict__
+        known["_array"] = array
+        known["origin"] = origin
+        if checked:
+            known["_members"] = array
 
     @classmethod
-    def _of(cls, array: Array, origin: Origin) -> Self:
+    def _of(cls, array: Array, origin: Origin, checked: bool = True) -> Self:
         hull = cls.__new__(cls)
-        hull._set(array, origin)
+        hull._set(array, origin, checked)
         return hull
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -226,26 +241,26 @@ class ConvexHull(MemberSet):
     @property
     def members(self) -> Any:
         """The predictions, ``(..., M, K)``, as they came in."""
-        return self._members if self.origin == NUMPY else self.origin.wrap(self._members)
+        return self._members if self.origin is NUMPY else self.origin.wrap(self._members)
 
     @property
     def n_classes(self) -> int:
         """Number of classes K."""
-        return int(self._members.shape[-1])
+        return int(self._array.shape[-1])
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Shape of the batch, ``()`` for a single set."""
         if self.origin.where == "lazy":
             return self._recipe.batch_shape
-        return tuple(self._members.shape[:-2])
+        return tuple(self._array.shape[:-2])
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Floating dtype of the members, as NumPy names it."""
         if self.origin.where == "device":
-            return native.numpy_dtype(self._members)
-        return self._members.dtype.newbyteorder("=")
+            return native.numpy_dtype(self._array)
+        return self._array.dtype.newbyteorder("=")
 
     def __getitem__(self, index: Any) -> Self:
         if not self.batch_shape:
@@ -281,7 +296,9 @@ class ConvexHull(MemberSet):
             raise lazy_error()
         if self.origin.where == "device":
             return self._of(to_numpy(native.frozen(self._members), "members")[0], NUMPY)
-        return self if self.origin == NUMPY else self._of(self._members, NUMPY)
+        if self.origin is NUMPY:
+            return self
+        return self._of(self._array, NUMPY, checked="_members" in self.__dict__)
 
     def settled(self, origin: Origin) -> Self:
         """Return the same sets as if their data had come from `origin`."""
