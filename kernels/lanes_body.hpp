@@ -152,8 +152,11 @@ struct Sources {
     }
 };
 
-void write(const Lanes& v, std::size_t count, double* out) {
-    for (std::size_t i = 0; i < kWidth && i < count; ++i) out[i] = v[i];
+CREDALENS_INLINE void write(const Lanes& v, std::size_t count, double* out) {
+    if (count >= kWidth)
+        __builtin_memcpy(out, &v, sizeof v);
+    else
+        for (std::size_t i = 0; i < count; ++i) out[i] = v[i];
 }
 
 // What is to be known of the M rows of every instance before pairs of them are looked at: the
@@ -253,6 +256,7 @@ Lanes widest_pairs(const Of& of, const Lanes* lanes, int M, int K, std::size_t c
             const Lanes* d = c + K;
             Lanes ac = {}, ad = {}, bc = {}, bd = {};
             if (j == i + 2)
+#pragma GCC unroll 2
                 for (int y = 0; y < K; ++y) {
                     ab += of(a[y], b[y]);
                     ac += of(a[y], c[y]);
@@ -261,6 +265,7 @@ Lanes widest_pairs(const Of& of, const Lanes* lanes, int M, int K, std::size_t c
                     bd += of(b[y], d[y]);
                 }
             else
+#pragma GCC unroll 2
                 for (int y = 0; y < K; ++y) {
                     ac += of(a[y], c[y]);
                     ad += of(a[y], d[y]);

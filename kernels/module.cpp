@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -136,12 +137,12 @@ void bind(nb::module_& m) {
     // The closed forms and the game together, block by block while the data are in the cache.
     m.def(
         "tv_profile",
-        [](Members<T> P, Out1 max_lower, Out1 max_upper, Out1 diameter, Out1 value, Out1 gap,
-           int threads, double tolerance) {
+        [](Members<T> P, Out1 max_lower, Out1 max_upper, std::optional<Out1> diameter, Out1 value,
+           Out1 gap, int threads, double tolerance) {
             nb::gil_scoped_release release;
             const int M = static_cast<int>(P.shape(1)), K = static_cast<int>(P.shape(2));
             const std::size_t size = static_cast<std::size_t>(M) * K;
-            const ClosedForms out{max_lower.data(), max_upper.data(), diameter.data()};
+            const ClosedForms out{max_lower.data(), max_upper.data(), data_or_null(diameter)};
             FirstBad first;
             parallel_for(P.shape(0), cache_block(size * sizeof(T)), threads,
                          [&](std::size_t begin, std::size_t end) {
@@ -153,11 +154,16 @@ void bind(nb::module_& m) {
                              if (bad >= 0) return first.see(begin + bad);
                              solve_games(block, end - begin, M, K, value.data() + begin,
                                          gap.data() + begin, nullptr, nullptr, 1);
+                             // True by definition: rounding must not break it.
+                             for (std::size_t i = begin; i < end; ++i)
+                                 value.data()[i] = std::min(
+                                     std::max(value.data()[i], max_lower.data()[i]),
+                                     max_upper.data()[i]);
                          });
             return first.value();
         },
-        "members"_a.noconvert(), "max_lower"_a, "max_upper"_a, "diameter"_a, "value"_a, "gap"_a,
-        "threads"_a, "tolerance"_a = -1.0);
+        "members"_a.noconvert(), "max_lower"_a, "max_upper"_a, "diameter"_a.none(), "value"_a,
+        "gap"_a, "threads"_a, "tolerance"_a = -1.0);
 
     m.def(
         "leave_one_out",

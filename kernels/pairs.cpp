@@ -28,7 +28,10 @@ constexpr int kMaxBlockedMembers = 64;
 constexpr int kBlockEntries = 4096;
 // Up to this many entries, several instances are gone through at once.
 constexpr std::size_t kMostInLanes = 16384;
-constexpr std::size_t kMostExtremesInLanes = 512;
+constexpr std::size_t kMostExtremesInLanes = 2048;
+// Rows of so many classes fill vectors by themselves, if all that is asked are their extremes.
+constexpr std::size_t kMostLongRowsInLanes = 512;
+constexpr int kLongRow = 24;
 
 int padded(int K) { return (K + kLanes - 1) / kLanes * kLanes; }
 
@@ -398,8 +401,9 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
         method = PairMethod::sorted;
     const std::size_t size = static_cast<std::size_t>(M) * K;
     FirstBad first;
+    const bool long_rows = K >= kLongRow && tolerance < 0;
     if (out.diameter ? !insist && method == PairMethod::plain && size <= kMostInLanes
-                     : size <= kMostExtremesInLanes) {
+                     : size <= (long_rows ? kMostLongRowsInLanes : kMostExtremesInLanes)) {
         const std::size_t load = size * (out.diameter ? 4 + M / 2 : 4);
         parallel_for(
             n, Grain::of_lanes((std::size_t{1} << 21) / load), threads,

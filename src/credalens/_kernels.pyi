@@ -40,7 +40,7 @@ def tv_profile(
     members: _Float,
     max_lower: _Out,
     max_upper: _Out,
-    diameter: _Out,
+    diameter: _Out | None,
     value: _Out,
     gap: _Out,
     threads: int,

@@ -103,6 +103,8 @@ def probabilities(
 
 def _check_axes(array: Any, name: str, axes: tuple[str, ...]) -> None:
     shape = tuple(array.shape)
+    if array.ndim >= len(axes) and 0 not in shape[-len(axes) :]:
+        return
     if array.ndim < len(axes):
         refuse(
             name,

@@ -19,6 +19,10 @@ Array = NDArray[Any]
 #: Bytes handed to a kernel at once: large enough that starting threads costs nothing, small enough
 #: that converting an awkward layout block by block takes little memory.
 BLOCK_BYTES = 1 << 25
+#: Bytes that are never too many.
+SMALL_BYTES = 1 << 16
+
+DOUBLE = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,7 @@ def blocks(
         # Nothing is copied. Few blocks, as a thread takes long to start on some systems.
         limit = max(BLOCK_BYTES, array.nbytes // 16)
     else:
-        limit = min(BLOCK_BYTES, max(array.nbytes // 4, 1 << 16))
+        limit = min(BLOCK_BYTES, max(array.nbytes // 4, SMALL_BYTES))
     n = math.prod(lead)
     if as_it_is and 0 < array.nbytes <= limit and (rows is None or n <= rows):
         whole = array if len(lead) == 1 else array.reshape(n, *array.shape[-core:])
@@ -239,6 +243,12 @@ def _cut(
         yield first * per_index, stop * per_index, part.reshape(-1, *tail)
 
 
+def _is_plain(array: Array, large: bool) -> bool:
+    """Say whether `array` is one block ``(n, M, K)`` as it is, without a thought to more."""
+    size = array.nbytes if array.dtype is DOUBLE and array.ndim == 3 else 0
+    return 0 < size <= (BLOCK_BYTES if large else SMALL_BYTES) and array.flags.c_contiguous
+
+
 def per_instance(
     array: Array,
     kernel: Callable[..., None],
@@ -253,6 +263,12 @@ def per_instance(
     `shapes` are the trailing shapes of the float64 outputs; results come back with the leading
     axes of `array` and in its dtype, or in `dtype`.
     """
+    if _is_plain(array, large) and dtype in (None, np.float64):
+        n = len(array)
+        if rows is None or n <= rows:
+            results = [np.empty((n, *shape)) for shape in shapes]
+            kernel(array, *results)
+            return results
     lead = array.shape[:-2]
     kind = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype)
     n = math.prod(lead)

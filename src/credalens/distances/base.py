@@ -67,7 +67,7 @@ class Questions(Protocol):
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return largest lower and upper class probabilities, and the L1 diameter."""
 
-    def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
+    def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
         """Return everything that total variation asks, in one pass."""
 
 

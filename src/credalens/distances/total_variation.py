@@ -58,17 +58,17 @@ class TotalVariation(Distance):
 
     def total(self, Q: Questions) -> Array:
         """Return ``1 - max over y of the lower probability of y``."""
-        return 1 - Q.tv_extremes(diameter=False)[0]
+        return 1.0 - Q.tv_extremes(diameter=False)[0]
 
     def aleatoric(self, Q: Questions) -> tuple[Array, Array, Array]:
         """Return ``1 - max over p, y of p_y``, ``1 - min over p of max over y of p_y``, its gap."""
-        upper, gap = Q.maximin()
-        return 1 - Q.tv_extremes(diameter=False)[1], upper, gap
+        _, high, _, value, gap = Q.tv_profile(diameter=False)
+        return 1.0 - high, 1.0 - value, gap
 
     def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
         low, high, wide, value, gap = Q.tv_profile()
-        return 1 - low, 1 - high, 1 - value, wide / 4, gap
+        return 1.0 - low, 1.0 - high, 1.0 - value, wide / 4, gap
 
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
         """Return the diameter (the paper, Corollary 4.10), which is exact."""

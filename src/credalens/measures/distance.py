@@ -140,10 +140,10 @@ def warn_of_error(error: Any, what: str) -> None:
     seen = glimpse(error)
     if seen is None:  # traced: nobody knows yet
         return
-    large = seen > CERTIFIED
-    if large.any():
+    count = int(np.count_nonzero(seen > CERTIFIED))
+    if count:
         warnings.warn(
-            f"{what}: {int(large.sum())} of {large.size} instances are certified only to "
+            f"{what}: {count} of {seen.size} instances are certified only to "
             f"{float(np.max(seen)):.3g}; pass return_error=True for the error of each",
             RuntimeWarning,
             stacklevel=4,

@@ -18,6 +18,7 @@ from credalens.sets.anywhere import anywhere
 
 #: Families by name; "tv" stands for any distance.
 FAMILIES = ("tv", "entropy", "hartley")
+MEASURES = frozenset({*NAMES, *FAMILIES})
 #: What each of them tells.
 COMPONENTS = ("total", "aleatoric", "epistemic")
 
@@ -75,12 +76,12 @@ def quantify(
     >>> round(float(both["entropy"].total), 3)
     1.0
     """
-    several = isinstance(measure, Sequence) and not isinstance(measure, str)
+    several = not isinstance(measure, str) and isinstance(measure, Sequence)
     wanted = list(measure) if several else [measure]
     for one in wanted:
         if not isinstance(one, Distance):
-            _validation.one_of(one, "measure", {*NAMES, *FAMILIES})
-    unknown = set(hartley) - {"method", "n_samples", "rtol"}
+            _validation.one_of(one, "measure", MEASURES)
+    unknown = hartley.keys() - {"method", "n_samples", "rtol"}
     if unknown:
         raise TypeError(f"quantify() got an unexpected keyword argument {min(unknown)!r}")
     shared = _Entropies(Q.plain(), base, {"random_state": random_state, **hartley})

@@ -193,13 +193,13 @@ def _asked(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 def anywhere(function: F) -> F:
     """Let a function of a credal set take sets, and bare members, wherever their data are."""
+    from credalens.sets import as_credal_set
+
     signature = inspect.signature(function)
     first = next(iter(signature.parameters))
 
     @functools.wraps(function)
     def measure(*args: Any, **kwargs: Any) -> Any:
-        from credalens.sets import as_credal_set
-
         if not args and first not in kwargs:
             signature.bind()  # the error that a call without arguments gets
         given, args = (args[0], args[1:]) if args else (kwargs.pop(first), ())

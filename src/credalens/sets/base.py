@@ -233,9 +233,9 @@ class CredalSet(ABC):
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
         return self.to_hull().tv_extremes(diameter=diameter)
 
-    def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap."""
-        return self.to_hull().tv_profile()
+    def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
+        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap."""
+        return self.to_hull().tv_profile(diameter=diameter)
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, its certified gap and, if asked, where it is."""

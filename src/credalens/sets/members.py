@@ -44,7 +44,8 @@ class MemberSet(CredalSet):
         from the data; the gap is its distance to the dual bound, also computed from the data.
         """
         if cost is None:
-            return self._tv_maximin()
+            *_, value, gap = self.tv_profile(diameter=False)
+            return 1.0 - value, gap
         costs = np.asarray(cost, np.float64)
         top = float(costs.max())
         scale = max(top - float(costs.min()), np.finfo(float).tiny)
@@ -86,17 +87,6 @@ class MemberSet(CredalSet):
             return None
         # A block in single precision is held twice more, in double: as it is, and multiplied.
         return max(1, math.prod(self.batch_shape) // 16)
-
-    def _tv_maximin(self) -> tuple[Array, Array]:
-        def kernel(block: Array, value: Array, gap: Array) -> None:
-            low, high = np.empty((2, len(block)))
-            _kernels.closed_forms(block, low, high, None, 0, num_threads())
-            _kernels.solve_games(block, value, gap, None, None, num_threads())
-            np.clip(value, low, high, out=value)  # true by definition: rounding must not break it
-            np.subtract(1.0, value, out=value)
-
-        value, gap = per_instance(self._members, kernel, [(), ()], large=True)
-        return value, gap
 
     def _in_passing(self, kernel: Callable[..., int], count: int) -> list[Array]:
         """Run a kernel with `count` numbers an instance that can check the rows that it reads.
@@ -154,8 +144,8 @@ class MemberSet(CredalSet):
         results = self._in_passing(kernel, 3 if diameter else 2)
         return results[0], results[1], results[2] if diameter else None
 
-    def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap.
+    def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
+        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap.
 
         One pass over the data: an instance is read once and everything is done while it is in the
         cache.
@@ -163,14 +153,14 @@ class MemberSet(CredalSet):
 
         def kernel(
             tolerance: float, block: Array,
-            low: Array, high: Array, wide: Array, value: Array, gap: Array,
+            low: Array, high: Array, value: Array, gap: Array, wide: Array | None = None,
         ) -> int:  # fmt: skip
-            bad = _kernels.tv_profile(block, low, high, wide, value, gap, num_threads(), tolerance)
-            np.clip(value, low, high, out=value)  # as in _tv_maximin
-            return bad
+            return _kernels.tv_profile(
+                block, low, high, wide, value, gap, num_threads(), tolerance
+            )
 
-        low, high, wide, value, gap = self._in_passing(kernel, 5)
-        return low, high, wide, value, gap
+        low, high, value, gap, *wide = self._in_passing(kernel, 5 if diameter else 4)
+        return low, high, wide[0] if diameter else None, value, gap
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, its certified gap and, if asked, where it is."""

@@ -200,12 +200,12 @@ class SupportSet(ArraySet):
         low, high = (np.asarray(top, self.dtype) for top in self._class_tops())
         return low, high, 2 * self._tv_diameter() if diameter else None
 
-    def tv_profile(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap."""
-        low, high, wide = self.tv_extremes(diameter=True)
+    def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
+        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap."""
+        low, high, wide = self.tv_extremes(diameter=diameter)
         value = np.asarray(self._minimax(), self.dtype)
         np.clip(value, low, high, out=value)  # true by definition: rounding must not break it
-        return low, high, np.asarray(wide), value, np.zeros_like(value)
+        return low, high, wide, value, np.zeros_like(value)
 
     def _answer_entropy(
         self, kernel: Callable[..., tuple[Array, Array, Array]], distribution: bool

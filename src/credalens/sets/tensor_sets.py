@@ -87,9 +87,9 @@ class TensorSet:
         top = self._xp.max(low, axis=-1), self._xp.max(high, axis=-1)
         return (*top, 2 * self._wide() if diameter else None)
 
-    def tv_profile(self) -> tuple[Any, Any, Any, Any, Any]:
-        """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap."""
-        low, high, wide = self.tv_extremes(diameter=True)
+    def tv_profile(self, *, diameter: bool = True) -> tuple[Any, Any, Any, Any, Any]:
+        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap."""
+        low, high, wide = self.tv_extremes(diameter=diameter)
         value = self._xp.clip(self._minimax(), low, high)
         return low, high, wide, value, native.no_error(value)
 

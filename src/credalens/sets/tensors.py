@@ -103,13 +103,13 @@ class TensorHull:
         high = xp.max(xp.max(self._members, axis=-2), axis=-1)
         return low, high, native.diameter(self._members, 1, None) if diameter else None
 
-    def tv_profile(self) -> tuple[Any, Any, Any, Any, Any]:
-        """Return `tv_extremes` with the diameter, and ``min_p max_y p_y`` with its gap."""
-        if self._near():
+    def tv_profile(self, *, diameter: bool = True) -> tuple[Any, Any, Any, Any, Any]:
+        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap."""
+        if diameter and self._near():
             low, high, wide, value, gap = self._by_host(pullbacks.TV_PROFILE)
             return low, high, wide, value, gap
         xp = namespace(self._members)
-        low, high, wide = self.tv_extremes(diameter=True)
+        low, high, wide = self.tv_extremes(diameter=diameter)
         risk, gap = self.maximin()
         # True by definition: rounding must not break it.
         return low, high, wide, xp.clip(1 - risk, low, high), gap
