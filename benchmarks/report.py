@@ -176,7 +176,7 @@ def faster(record):
 
 #: What ours does and a bare expression does not, by the set.
 BEFORE = {
-    "hull": "Ours first checks that every row is a distribution, a pass of its own over the data.",
+    "hull": "Ours also checks that every row is a distribution.",
     "intervals": "Ours first checks the bounds and makes them reachable, reading and writing both.",
     "contamination": "Ours first checks that the centres are distributions.",
     "TV ball": "Ours first checks that the centres are distributions.",
