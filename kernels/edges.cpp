@@ -10,9 +10,6 @@
 namespace credalens {
 namespace {
 
-// Up to this many members times edges, several instances are gone through at once.
-constexpr std::size_t kMostInLanes = 16384;
-
 // across[e] = length_e P(side e) for each row; `sums` is scratch, (K + 1).
 template <class T>
 void send(const T* P, std::size_t rows, int K, const EdgeList& edges, double* sums,

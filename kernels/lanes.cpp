@@ -86,6 +86,12 @@ std::size_t closed_forms_in_lanes(const T* P, std::size_t count, int M, int K,
 }
 
 template <class T>
+void leave_one_out_in_lanes(const T* P, std::size_t count, int M, int K, const LeaveOneOut& out,
+                            double* scratch) {
+    CREDALENS_BEST(leave_one_out, P, count, M, K, out, aligned(scratch));
+}
+
+template <class T>
 void edge_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
                             double* diameter, double* scratch) {
     CREDALENS_BEST(edge_diameter, P, count, M, K, edges, diameter, aligned(scratch));
@@ -116,6 +122,10 @@ template std::size_t closed_forms_in_lanes(const float*, std::size_t, int, int, 
                                            double, double*);
 template std::size_t closed_forms_in_lanes(const double*, std::size_t, int, int,
                                            const ClosedForms&, double, double*);
+template void leave_one_out_in_lanes(const float*, std::size_t, int, int, const LeaveOneOut&,
+                                     double*);
+template void leave_one_out_in_lanes(const double*, std::size_t, int, int, const LeaveOneOut&,
+                                     double*);
 template void edge_diameter_in_lanes(const float*, std::size_t, int, int, const EdgeList&, double*,
                                      double*);
 template void edge_diameter_in_lanes(const double*, std::size_t, int, int, const EdgeList&, double*,

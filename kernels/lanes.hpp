@@ -9,9 +9,13 @@
 #include <cstdint>
 
 #include "edges.hpp"
+#include "leave_one_out.hpp"
 #include "pairs.hpp"
 
 namespace credalens {
+
+// Up to this many entries of an instance it pays; more do not stay in the caches.
+constexpr std::size_t kMostInLanes = 16384;
 
 // Doubles of scratch memory that so many entries of an instance need.
 std::size_t lanes_scratch(std::size_t entries);
@@ -21,6 +25,11 @@ std::size_t lanes_scratch(std::size_t entries);
 template <class T>
 std::size_t closed_forms_in_lanes(const T* P, std::size_t count, int M, int K,
                                   const ClosedForms& out, double tolerance, double* scratch);
+
+// As `leave_one_out` for `count` instances in one thread; M (K + M + 3) entries.
+template <class T>
+void leave_one_out_in_lanes(const T* P, std::size_t count, int M, int K, const LeaveOneOut& out,
+                            double* scratch);
 
 // As `edge_diameter`, for `count` instances in one thread; K + 1 + M E entries.
 template <class T>

@@ -199,13 +199,32 @@ private:
 };
 
 // The widest pair so far, in every lane.
-template <bool kPlaces>
 struct Widest {
     Lanes best = {};
+
+    CREDALENS_INLINE void offer(const Lanes& here, int, int) { best = larger(here, best); }
+};
+
+// And where it is, as i M + j.
+struct WidestPlace : Widest {
+    int M;
     Marks place = {};
 
-    CREDALENS_INLINE void offer(const Lanes& here, std::int64_t pair) {
-        if constexpr (kPlaces) place = here > best ? Marks{} + pair : place;
+    CREDALENS_INLINE WidestPlace(int M) : M(M) {}
+    CREDALENS_INLINE void offer(const Lanes& here, int i, int j) {
+        place = here > best ? Marks{} + (static_cast<std::int64_t>(i) * M + j) : place;
+        best = larger(here, best);
+    }
+};
+
+// All of them, that of i < j at i M + j.
+struct Kept : Widest {
+    int M;
+    Lanes* all;
+
+    CREDALENS_INLINE Kept(int M, Lanes* all) : M(M), all(all) {}
+    CREDALENS_INLINE void offer(const Lanes& here, int i, int j) {
+        all[static_cast<std::size_t>(i) * M + j] = here;
         best = larger(here, best);
     }
 };
@@ -237,25 +256,25 @@ struct Larger {
     }
 };
 
-// The largest sum over K entries of what `of` makes of two rows: all pairs of M rows, two by two at
-// a time, so that there are four loads for four sums, or for five.
-template <class Of, bool kPlaces>
-Lanes widest_pairs(const Of& of, const Lanes* lanes, int M, int K, std::size_t count,
-                   std::int64_t* pairs) {
-    Widest<kPlaces> widest;
+// Offers, for all pairs of M rows, what `of` makes of them, summed over K entries: two rows meet two
+// others at a time, so that there are four loads for four sums, or for five.
+template <class Of, class Sink>
+CREDALENS_INLINE void each_pair(const Of& of, const Lanes* lanes, int M, int K, Sink& sink) {
     const auto offer = [&](const Lanes& sum, int i, int j) {
-        widest.offer(of.of_pair(sum, i, j), static_cast<std::int64_t>(i) * M + j);
+        sink.offer(of.of_pair(sum, i, j), i, j);
     };
     for (int i = 0; i + 1 < M; i += 2) {
         const Lanes *a = lanes + static_cast<std::size_t>(i) * K, *b = a + K, *c = b + K;
         int j = i + 2;
         Lanes ab = {};
-        if (j + 1 >= M)
+        if (j + 1 >= M) {
             for (int y = 0; y < K; ++y) ab += of(a[y], b[y]);
+            offer(ab, i, i + 1);
+        }
         for (; j + 1 < M; j += 2, c += 2 * static_cast<std::size_t>(K)) {
             const Lanes* d = c + K;
             Lanes ac = {}, ad = {}, bc = {}, bd = {};
-            if (j == i + 2)
+            if (j == i + 2) {
 #pragma GCC unroll 2
                 for (int y = 0; y < K; ++y) {
                     ab += of(a[y], b[y]);
@@ -264,7 +283,8 @@ Lanes widest_pairs(const Of& of, const Lanes* lanes, int M, int K, std::size_t c
                     bc += of(b[y], c[y]);
                     bd += of(b[y], d[y]);
                 }
-            else
+                offer(ab, i, i + 1);
+            } else {
 #pragma GCC unroll 2
                 for (int y = 0; y < K; ++y) {
                     ac += of(a[y], c[y]);
@@ -272,13 +292,12 @@ Lanes widest_pairs(const Of& of, const Lanes* lanes, int M, int K, std::size_t c
                     bc += of(b[y], c[y]);
                     bd += of(b[y], d[y]);
                 }
-            if (j == i + 2) offer(ab, i, i + 1);
+            }
             offer(ac, i, j);
             offer(ad, i, j + 1);
             offer(bc, i + 1, j);
             offer(bd, i + 1, j + 1);
         }
-        if (i + 3 >= M) offer(ab, i, i + 1);
         if (j < M) {
             Lanes ac = {}, bc = {};
             for (int y = 0; y < K; ++y) {
@@ -289,11 +308,12 @@ Lanes widest_pairs(const Of& of, const Lanes* lanes, int M, int K, std::size_t c
             offer(bc, i + 1, j);
         }
     }
-    if constexpr (kPlaces)
-        for (std::size_t i = 0; i < kWidth && i < count; ++i) {
-            pairs[2 * i] = widest.place[i] / M;
-            pairs[2 * i + 1] = widest.place[i] % M;
-        }
+}
+
+template <class Of>
+Lanes widest_pair(const Of& of, const Lanes* lanes, int M, int K) {
+    Widest widest;
+    each_pair(of, lanes, M, K, widest);
     return widest.best;
 }
 
@@ -304,12 +324,23 @@ bool any(const Marks& marks) {
 }
 
 // The largest L1 distance. Pairs that are all close together are looked at again without sums.
-Lanes widest_apart(const Lanes* lanes, int M, int K, std::size_t count, const Lanes* sums) {
+Lanes diameter_of(const Lanes* lanes, int M, int K, const Lanes* sums) {
     if (M >= kMinSummed) {
-        const Lanes wide = widest_pairs<Larger, false>({sums}, lanes, M, K, count, nullptr);
+        const Lanes wide = widest_pair<Larger>({sums}, lanes, M, K);
         if (!any(wide < kCloseTogether)) return wide;
     }
-    return widest_pairs<Absolute, false>({}, lanes, M, K, count, nullptr);
+    return widest_pair<Absolute>({}, lanes, M, K);
+}
+
+// The same, and which two rows they are of each instance.
+Lanes diameter_and_pair(const Lanes* lanes, int M, int K, std::size_t count, std::int64_t* pairs) {
+    WidestPlace widest(M);
+    each_pair(Absolute(), lanes, M, K, widest);
+    for (std::size_t i = 0; i < kWidth && i < count; ++i) {
+        pairs[2 * i] = widest.place[i] / M;
+        pairs[2 * i + 1] = widest.place[i] % M;
+    }
+    return widest.best;
 }
 
 template <class T>
@@ -338,12 +369,115 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
         if (out.max_lower) write(survey.max_lower, left, out.max_lower + first);
         if (out.max_upper) write(survey.max_upper, left, out.max_upper + first);
         if (out.pairs)
-            write(widest_pairs<Absolute, true>({}, lanes, M, K, left, out.pairs + 2 * first), left,
+            write(diameter_and_pair(lanes, M, K, left, out.pairs + 2 * first), left,
                   out.diameter + first);
         else if (out.diameter)
-            write(widest_apart(lanes, M, K, left, sums), left, out.diameter + first);
+            write(diameter_of(lanes, M, K, sums), left, out.diameter + first);
     }
     return count;
+}
+
+// The number of an instance for the m-th of M members, in arrays of such numbers.
+template <class V, class U>
+CREDALENS_INLINE void write_member(const V& v, std::size_t count, int M, U* out) {
+    for (std::size_t i = 0; i < kWidth && i < count; ++i) out[i * M] = static_cast<U>(v[i]);
+}
+
+// The two smallest entries of kClasses classes and who holds the smallest: of equal ones the first.
+// `raised` is how far leaving out a member raises the largest of the smallest, or less.
+template <int kClasses>
+CREDALENS_INLINE Lanes two_smallest(const Lanes* lanes, int M, int K, Lanes* raised) {
+    Lanes low[kClasses], next[kClasses];
+    Marks holder[kClasses] = {};
+    for (int i = 0; i < kClasses; ++i) {
+        low[i] = lanes[i];
+        next[i] = Lanes{} + __builtin_inf();
+    }
+    for (int m = 1; m < M; ++m)
+        for (int i = 0; i < kClasses; ++i) {
+            const Lanes x = lanes[static_cast<std::size_t>(m) * K + i];
+            next[i] = smaller(larger(x, low[i]), next[i]);
+            holder[i] = x < low[i] ? Marks{} + m : holder[i];
+            low[i] = smaller(x, low[i]);
+        }
+    Lanes best = low[0];
+    for (int i = 1; i < kClasses; ++i) best = larger(low[i], best);
+    for (int m = 0; m < M; ++m)
+        for (int i = 0; i < kClasses; ++i)
+            raised[m] = holder[i] == m ? larger(next[i], raised[m]) : raised[m];
+    return best;
+}
+
+template <class T>
+void leave_one_out(const T* P, std::size_t count, int M, int K, const LeaveOneOut& all,
+                   double* scratch) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    Lanes* sums = reinterpret_cast<Lanes*>(scratch);
+    Lanes *raised = sums + M, *ties = raised + M, *distance = ties + M;
+    Lanes* lanes = distance + static_cast<std::size_t>(M) * M;
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        const LeaveOneOut out = all.from(first, M);
+        Sources<T>(P + first * size, size, left).all(size, lanes);
+        for (int m = 0; m < M; ++m) {
+            const Lanes* row = lanes + static_cast<std::size_t>(m) * K;
+            Lanes sum = row[0], squares = sum * sum, best = sum;
+            Marks top = {};
+            for (int y = 1; y < K; ++y) {
+                const Lanes x = row[y];
+                sum += x;
+                squares += x * x;
+                top = x > best ? Marks{} + y : top;
+                best = larger(x, best);
+            }
+            sums[m] = sum;
+            raised[m] = ties[m] = Lanes{};
+            write_member(squares, left, M, out.squares + m);
+            write_member(top, left, M, out.top + m);
+        }
+        Lanes best = Lanes{} - __builtin_inf();
+        int y = 0;
+        for (; y + 4 <= K; y += 4)
+            best = larger(two_smallest<4>(lanes + y, M, K, raised), best);
+        for (; y < K; ++y) best = larger(two_smallest<1>(lanes + y, M, K, raised), best);
+        write(best, left, out.max_lower);
+        for (int m = 0; m < M; ++m)
+            write_member(M > 1 ? larger(raised[m], best) - best : Lanes{}, left, M, out.lower + m);
+
+        Kept kept(M, distance);
+        each_pair(Larger{sums}, lanes, M, K, kept);
+        if (M > 1 && any(kept.best < kCloseTogether)) {
+            kept.best = Lanes{};
+            each_pair(Absolute(), lanes, M, K, kept);
+        }
+        const Lanes wide = kept.best;
+        write(wide, left, out.diameter);
+        Lanes pairs = {};
+        for (int i = 0; i < M; ++i)
+            for (int j = i + 1; j < M; ++j) {
+                const Lanes here = distance[static_cast<std::size_t>(i) * M + j];
+                const Marks tied = (here >= kTie * wide) & (wide > 0.0);
+                const Lanes one = tied ? Lanes{} + 1.0 : Lanes{};
+                pairs += one;
+                ties[i] += one;
+                ties[j] += one;
+            }
+        // Only a member that is in every widest pair can narrow the set by leaving.
+        for (int m = 0; m < M; ++m) {
+            const Marks alone = (ties[m] == pairs) & (pairs > 0.0);
+            Lanes spread = {};
+            if (any(alone)) {
+                Lanes rest = {};
+                for (int i = 0; i < M; ++i)
+                    for (int j = i + 1; j < M; ++j)
+                        if (i != m && j != m)
+                            rest = larger(distance[static_cast<std::size_t>(i) * M + j], rest);
+                spread = alone ? wide - rest : spread;
+            }
+            write_member(spread, left, M, out.spread + m);
+            write_member(ties[m] > 0.0 ? Lanes{} + 1.0 : Lanes{}, left, M, out.widest + m);
+        }
+    }
 }
 
 template <class T>
@@ -367,8 +501,7 @@ void edge_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& 
                 sent[e] = edges.length[e] * side;
             }
         }
-        write(widest_pairs<Absolute, false>({}, across, M, edges.size, left, nullptr), left,
-              diameter + first);
+        write(widest_pair<Absolute>({}, across, M, edges.size), left, diameter + first);
     }
 }
 
@@ -409,7 +542,7 @@ void square_diameter(const T* P, std::size_t count, int M, int K, const double* 
         for (; m < M; ++m)
             multiply_rows<1>(lanes + static_cast<std::size_t>(m) * K, K, V, r,
                              points + static_cast<std::size_t>(m) * r);
-        write(widest_pairs<Square, false>({}, points, M, r, left, nullptr), left, square + first);
+        write(widest_pair<Square>({}, points, M, r), left, square + first);
     }
 }
 

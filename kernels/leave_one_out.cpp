@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "lanes.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 
@@ -19,8 +20,8 @@ namespace {
 
 // Members in a column block of the matrix of distances: one vector of sums, or two.
 constexpr int kColumns = 8;
-// Distances that differ by less are equal but for rounding, as those of disjoint supports are.
-constexpr double kTie = 1 - 1e-12;
+// In lanes, all distances of this many members are kept.
+constexpr int kMostMembersInLanes = 64;
 
 int padded(int M) { return (M + kColumns - 1) / kColumns * kColumns; }
 
@@ -210,7 +211,19 @@ CREDALENS_CLONES void process_range(const double* P, std::size_t begin, std::siz
 
 template <class T>
 void leave_one_out(const T* P, std::size_t n, int M, int K, const LeaveOneOut& out, int threads) {
-    const std::size_t work = static_cast<std::size_t>(M) * K * (1 + M / 4);
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    if (M <= kMostMembersInLanes && size <= kMostInLanes) {
+        const std::size_t entries = size + static_cast<std::size_t>(M) * (M + 3);
+        parallel_for(
+            n, Grain::of_lanes((std::size_t{1} << 21) / (size * (16 + M / 2))), threads,
+            [&] { return std::vector<double>(lanes_scratch(entries)); },
+            [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+                leave_one_out_in_lanes(P + begin * size, end - begin, M, K, out.from(begin, M),
+                                       scratch.data());
+            });
+        return;
+    }
+    const std::size_t work = size * (1 + M / 4);
     const std::size_t grain = 1 + (std::size_t{1} << 17) / work;
     parallel_for(
         n, grain, threads, [&] { return Workspace<T>(M, K); },

@@ -26,8 +26,7 @@ constexpr int kProbe = 16;
 // Up to this many members, pairs are summed in blocks of classes that stay in the first-level cache.
 constexpr int kMaxBlockedMembers = 64;
 constexpr int kBlockEntries = 4096;
-// Up to this many entries, several instances are gone through at once.
-constexpr std::size_t kMostInLanes = 16384;
+// Up to this many entries, extremes alone are found in lanes.
 constexpr std::size_t kMostExtremesInLanes = 2048;
 // Rows of so many classes fill vectors by themselves, if all that is asked are their extremes.
 constexpr std::size_t kMostLongRowsInLanes = 512;

@@ -469,14 +469,24 @@ def test_signs_for_vectors_that_are_no_distributions(scale):
 # ---------------------------------------------------------------- one member left out
 
 
-@everywhere
+#: Too many entries for lanes, on top of all others.
+BEYOND = {**ENSEMBLES, "beyond lanes": dirichlet(3, 9, 2000)}
+
+
+def leave_one_out(P, threads=2):
+    n, M, _ = P.shape
+    (low, wide), (lower, spread, squares) = np.full((2, n), np.nan), np.full((3, n, M), np.nan)
+    widest, top = np.full((n, M), 9, np.uint8), np.full((n, M), -1, np.int32)
+    _kernels.leave_one_out(P, low, wide, lower, spread, widest, squares, top, threads)
+    return low, wide, lower, spread, widest, squares, top
+
+
+@pytest.mark.parametrize("P", BEYOND.values(), ids=BEYOND.keys())
 @dtypes
 def test_leave_one_out_is_the_closed_forms_of_the_others(P, dtype):
     P = np.ascontiguousarray(P, dtype)
-    n, M, _ = P.shape
-    (low, wide), (lower, spread, squares) = np.full((2, n), np.nan), np.full((3, n, M), np.nan)
-    widest, top = np.zeros((n, M), np.uint8), np.zeros((n, M), np.int32)
-    _kernels.leave_one_out(P, low, wide, lower, spread, widest, squares, top, 2)
+    M = P.shape[1]
+    low, wide, lower, spread, widest, squares, top = leave_one_out(P)
     whole = closed_forms(P)
     assert_allclose(low, whole[0], rtol=1e-12)
     assert_allclose(wide, whole[2], rtol=1e-12, atol=1e-15)
@@ -486,3 +496,24 @@ def test_leave_one_out_is_the_closed_forms_of_the_others(P, dtype):
         others = closed_forms(np.ascontiguousarray(np.delete(P, m, axis=1)))
         assert_allclose(low + lower[:, m], others[0], rtol=1e-12)
         assert_allclose(wide - spread[:, m], others[2], rtol=1e-12, atol=1e-15)
+        far = np.abs(P.astype(np.float64) - P[:, m : m + 1]).sum(axis=2).max(axis=1)
+        assert_array_equal(widest[:, m], (far >= (1 - 1e-12) * wide) & (wide > 0))
+
+
+@dtypes
+@pytest.mark.parametrize("shape", [(11, 4, 10), (9, 20, 6), (3, 35, 4), (2, 5, 1700)], ids=str)
+def test_a_member_with_a_twin_changes_nothing(dtype, shape):
+    P = np.repeat(dirichlet(*shape), 2, axis=1).astype(dtype)
+    _, wide, lower, spread, *_ = leave_one_out(P)
+    assert (wide > 0).all()
+    assert_array_equal(lower, 0)
+    assert_array_equal(spread, 0)
+
+
+@dtypes
+def test_leave_one_out_of_an_instance_is_its_own(dtype):
+    P = dirichlet(19, 6, 7).astype(dtype)
+    whole = leave_one_out(P)
+    for part in (slice(0, 1), slice(3, 12), slice(8, 19)):
+        for some, all_of_them in zip(leave_one_out(P[part], 1), whole, strict=True):
+            assert_array_equal(some, all_of_them[part])
