@@ -363,10 +363,10 @@ def _all(record):
         peers = [peer["name"] for peer in cells[0]["peers"]]
         rows = [[shown(c["size"]), number(c["ours"]["us"]), *(_entry(c, p) for p in c["peers"])]
                 for c in cells]  # fmt: skip
-        note = record["notes"].get(name)
-        said = f" ({note})" if note else ""
-        parts.append(f"### {name}{said}\n\n" + table(["size", "credalens", *peers], rows,
-                                                     set(range(1, 2 + len(peers)))))  # fmt: skip
+        note = record["notes"].get(name, "")
+        said = f"{note[:1].upper()}{note[1:]}.\n\n" if note else ""
+        head = ["size", "credalens", *peers]
+        parts.append(f"### {name}\n\n{said}{table(head, rows, set(range(1, len(head))))}")
     return "\n\n".join(parts)
 
 
