@@ -71,7 +71,7 @@ def few(most):
 
 
 READ = Peer("read limit", peers_batch.read, limit=True, whole=True)
-CHECKED = "every row is checked, in the same pass (`validate=\"later\"`); NumPy does not check"
+CHECKED = 'every row is checked, in the same pass (`validate="later"`); NumPy does not check'
 UNCHECKED = "`validate=False`, for arrays that are known to be good: NumPy does not check either"
 ALL_EVENTS = "2^K events for every instance in memory"
 
