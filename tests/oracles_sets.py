@@ -90,7 +90,9 @@ def corners_of(Q: cl.CredalSet) -> np.ndarray:
         return ball_corners(Q.center(), float(Q.radius))
     if isinstance(Q, cl.Contamination):
         return (1 - Q.epsilon) * Q.center() + Q.epsilon * np.eye(Q.n_classes)
-    return marginals(Q.values) if Q.is_two_monotone() else core_corners(Q.values)
+    if isinstance(Q, cl.LowerProbability | cl.BeliefFunction):
+        return marginals(Q.values) if Q.is_two_monotone() else core_corners(Q.values)
+    raise NotImplementedError(f"write down the corners of {type(Q).__name__} here")
 
 
 def centers(n: int, K: int, rng: np.random.Generator) -> np.ndarray:
@@ -139,6 +141,7 @@ def envelope(n: int, K: int, rng: np.random.Generator) -> cl.LowerProbability:
 
 def listed(n: int, K: int, rng: np.random.Generator) -> Listed:
     points = np.stack([centers(n, K, rng), rng.dirichlet(np.ones(K), n)], axis=1)
+    # So that a single class has probability 1, not one that is off by rounding.
     return Listed(points / points.sum(axis=-1, keepdims=True))
 
 
@@ -151,3 +154,6 @@ REPRESENTATIONS = {
     "envelope": envelope,
     "listed": listed,
 }
+
+#: Those that hold fewer than all distributions above their lower probability.
+NOT_CORES = {"listed"}

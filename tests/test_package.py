@@ -163,28 +163,19 @@ def test_torch_is_not_imported_for_arrays():
     """) == "0.5"  # fmt: skip
 
 
-# Processor time, so that other work on the machine does not count; the least of a few.
+# Processor time, as a multiple of what NumPy takes in the same process; the least of a few.
 @pytest.mark.slow
-def test_importing_is_quick():
-    seconds = [float(run("""
+def test_importing_and_the_first_answer_are_quick():
+    ratios = [float(run("""
         import time
+        begin = time.process_time()
         import numpy
         start = time.process_time()
-        import credalens
-        print(time.process_time() - start)
-    """)) for _ in range(3)]  # fmt: skip
-    assert min(seconds) < 0.15
-
-
-@pytest.mark.slow
-def test_the_first_answer_of_a_process_is_quick():
-    seconds = [float(run("""
-        import time
         import credalens as cl
         cl.quantify([[0.5, 0.5], [0.2, 0.8]])
-        print(time.process_time())
+        print((time.process_time() - start) / (start - begin))
     """)) for _ in range(3)]  # fmt: skip
-    assert min(seconds) < 0.4
+    assert min(ratios) < 3
 
 
 def test_importing_leaves_floating_point_alone():

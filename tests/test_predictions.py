@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from credalens.datasets.files import PredictionFileError, Reading, open_ensemble
-from credalens.datasets.files.labels import UNKNOWN, label_indices
 from credalens.datasets.files.source import Block, regrouped
+from credalens.evaluation.labels import UNKNOWN, label_indices
 from prediction_files import (
     FORMATS,
     NAMES,
@@ -205,7 +205,19 @@ def test_labels_as_names_or_indices(labels, names, expected):
     assert label_indices(np.array(labels), names, 3).tolist() == expected
 
 
-@pytest.mark.parametrize("ending", [".npy", ".npz", ".csv", ".txt", ".parquet", "headed .csv"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        ".npy",
+        ".npz",
+        ".csv",
+        ".txt",
+        ".parquet",
+        "headed .csv",
+        "two columns .csv",
+        "two columns .tsv",
+    ],
+)
 def test_a_file_of_labels(ending, tmp_path):
     members, labels = predictions()
     np.save(tmp_path / "a.npy", members)
@@ -216,6 +228,10 @@ def test_a_file_of_labels(ending, tmp_path):
         np.savez(path, labels=labels)
     elif ending == ".parquet":
         pyarrow.parquet.write_table(pa.table({"label": labels}), path)
+    elif ending.startswith("two"):
+        by = "\t" if ending.endswith(".tsv") else ","
+        lines = [f"r{i}{by}{label}" for i, label in enumerate(labels)]
+        path.write_text("\n".join([f"row{by}label", *lines]) + "\n")
     else:
         head = "label\n" if ending == "headed .csv" else ""
         path.write_text(head + "\n".join(map(str, labels)) + "\n")
@@ -282,6 +298,7 @@ class TestRefusals:
         self.refused([folder / "0.npz"], "0.npz: cannot be read")
         self.refused(["-"], "stdin: its format is None; say --format")
         self.refused([folder / "1.npz"] * 2, "1.npz: is given twice")
+        self.refused([folder / "1.npz", f"{folder}/./1.npz"], "1.npz: is given twice")
 
     def test_pickles_are_not_opened(self, tmp_path):
         np.save(tmp_path / "a.npy", np.array([{"run": "code"}]), allow_pickle=True)

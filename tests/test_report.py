@@ -434,6 +434,17 @@ def test_labels_as_names_and_rows_to_normalise(tmp_path):
     assert named.text("story") == plain.text("story")
 
 
+def test_classes_that_are_called_by_numbers(tmp_path):
+    # As on the command line: a label 1 is then the class of that name, not the second one.
+    P, y = ensemble(40)
+    names = [str(k + 1) for k in range(P.shape[2])]
+    plain = Page(cl.report.write(tmp_path / "a.html", P, y))
+    named = Page(cl.report.write(tmp_path / "b.html", P, y + 1, names))
+    assert named.data["rows"]["y"] == plain.data["rows"]["y"]
+    with pytest.raises(ValueError, match="^y: is 0 at index"):
+        cl.report.write(tmp_path / "c.html", P, np.zeros(40, int), names)
+
+
 def test_a_failure_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("old")

@@ -263,16 +263,7 @@ class TestGoingOn:
     def test_killed(self, how, large):
         out = large / "scores.csv"
         parts = large / ".scores.csv.parts"
-        running = subprocess.Popen(
-            command("score", large / "a.npz", "-o", out, *self.ARGUMENTS), stderr=subprocess.PIPE
-        )
-        while len(list(parts.glob("*.arrow"))) < 5:
-            assert running.poll() is None
-            time.sleep(0.005)
-        running.send_signal(how)
-        running.wait()
-        running.stderr.close()
-        assert running.returncode == (130 if how == signal.SIGINT else -how)
+        self.interrupt(large, out, how, self.ARGUMENTS)
         assert sorted(path.name for path in large.iterdir()) == [".scores.csv.parts", "a.npz"]
         finished = len(list(parts.glob("*.arrow")))
         assert 5 <= finished < 400
@@ -284,6 +275,26 @@ class TestGoingOn:
         call("score", large / "a.npz", "-o", again, *self.ARGUMENTS)
         assert out.read_bytes() == again.read_bytes()
         assert leftovers(large) == []
+
+    def interrupt(self, folder, out, how, arguments):
+        """Begin, and stop when five chunks are finished."""
+        running = subprocess.Popen(
+            command("score", folder / "a.npz", "-o", out, *arguments), stderr=subprocess.PIPE
+        )
+        while len(list(folder.glob(".*.parts/*.arrow"))) < 5:
+            assert running.poll() is None
+            time.sleep(0.005)
+        running.send_signal(how)
+        running.wait()
+        running.stderr.close()
+        assert running.returncode == (130 if how == signal.SIGINT else -how)
+
+    def test_another_distance(self, large):
+        arguments = ("--measures", "mmi", "--chunk-rows", 50)  # its column is called mmi for all
+        self.interrupt(large, large / "s.csv", signal.SIGINT, arguments)
+        done = call("score", large / "a.npz", "-o", large / "s.csv", *arguments,
+                    "--distance", "ordinal", "--resume", code=2)  # fmt: skip
+        assert "begun with other files or options" in done.stderr
 
     def parts(self, folder, task, resume):
         return Parts(folder / "s.csv", task, resume)

@@ -394,3 +394,18 @@ def test_appendix_e_pathology_by_hand():
     assert cl.total_uncertainty(P) == 1
     P[:9] = [0.1, 0.9]
     assert cl.total_uncertainty(P) == pytest.approx(0.9, abs=1e-15)
+
+
+def test_what_is_made_of_total_variation_keeps_its_own_diameter():
+    class Tripled(cl.TotalVariation):
+        def diameter(self, points):
+            return 3 * super().diameter(points)
+
+    P = dirichlet(5, 4, 3)
+    assert_allclose(
+        cl.epistemic_uncertainty(P, Tripled()), 3 * cl.epistemic_uncertainty(P), rtol=1e-12
+    )
+    box = cl.ProbabilityIntervals.from_members(P)
+    assert_allclose(
+        cl.epistemic_uncertainty(box, Tripled()), 3 * cl.epistemic_uncertainty(box), rtol=1e-9
+    )

@@ -138,7 +138,8 @@ class Measuring:
         from credalens.distances import as_distance
         from credalens.evaluation.scores import ScoreColumns
 
-        names = tuple(name.strip() for name in self.measures.split(",") if name.strip())
+        given = (name.strip() for name in self.measures.split(","))
+        names = tuple(dict.fromkeys(name for name in given if name))
         distance, family = _read_distance(self.distance)
         columns = ScoreColumns(names, distance, summary, family)
         as_distance(columns.distance, n_classes)  # refused before anything is read

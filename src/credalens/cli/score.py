@@ -66,7 +66,10 @@ def score(
     ] = False,
     report: Annotated[
         Path | None,
-        typer.Option(help="Also write this HTML page, see credalens report.", show_default=False),
+        typer.Option(
+            help="Also write this HTML page, see credalens report; it has all measures.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Measure the uncertainty of every row: total, aleatoric and epistemic.
@@ -94,7 +97,7 @@ def score(
         if report is not None:
             task.also_report()
         if output is not None:
-            task.to_file(output, resume, measuring.files)
+            task.to_file(output, resume, measuring)
         elif resume:
             raise ValueError("--resume: needs a file to go on with; name it by -o")
         elif sys.stdout.isatty():
@@ -169,11 +172,11 @@ class _Task:
                 yield chunk, as_batch(columns)
                 show(chunk.stop, self.ensemble.expected_rows)
 
-    def to_file(self, output: Path, resume: bool, others: tuple[Path, ...]) -> None:
+    def to_file(self, output: Path, resume: bool, measuring: Measuring) -> None:
         """Write a file; what is finished survives an interruption."""
         from credalens.datasets.files.output import Parts
 
-        parts = Parts(output, self._described(resume, others), resume)
+        parts = Parts(output, self._described(resume, measuring), resume)
         start = parts.finished
         if start:
             note(f"going on after {start} finished rows", self.manners.quiet)
@@ -194,7 +197,7 @@ class _Task:
         note(f"wrote {rows - dropped} rows to {output}", self.manners.quiet)
         tell_dropped(dropped, side)
 
-    def _described(self, resume: bool, others: tuple[Path, ...]) -> dict[str, Any]:
+    def _described(self, resume: bool, measuring: Measuring) -> dict[str, Any]:
         """Return what must be the same for a run to go on."""
         sources = [source for source in self.ensemble.sources if source.path != "stdin"]
         if resume and len(sources) < len(self.ensemble.sources):
@@ -203,13 +206,14 @@ class _Task:
         paths = [Path(path) for path, _, _ in spans]
         if self.inputs.labels is not None:
             paths.append(Path(self.inputs.labels))
-        stats = {str(path.resolve()): path.stat() for path in (*paths, *others)}
+        stats = {str(path.resolve()): path.stat() for path in (*paths, *measuring.files)}
         options = ("logits", "temperature", "normalize", "columns", "label_column", "id_column",
                    "header", "class_names", "on_error")  # fmt: skip
         return {
             "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()],
             "options": {name: str(getattr(self.inputs, name)) for name in options},
             "columns": list(self.scores.names),
+            "distance": measuring.distance,
         }
 
     def to_pipe(self, to: str) -> None:

@@ -25,8 +25,8 @@ def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or distance, default="tv"
-        The geometry on distributions: ``"tv"``, ``"ordinal"`` (Wasserstein on 0, ..., K-1),
-        ``"kolmogorov"``, or a distance object.
+        The geometry on distributions: a distance, or its name in `credalens.distances.NAMES`, say
+        ``"tv"``, or ``"ordinal"`` (Wasserstein on 0, ..., K-1).
 
     Returns
     -------
@@ -61,8 +61,7 @@ def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or distance, default="tv"
-        The geometry on distributions: ``"tv"``, ``"ordinal"`` (Wasserstein on 0, ..., K-1),
-        ``"kolmogorov"``, or a distance object.
+        The geometry on distributions; see `total_uncertainty`.
     return_error : bool, default=False
         Also return the certified error of the ends, ``(...)``: the larger of how far the lower
         end may lie above the smallest value and the upper end below the largest.

@@ -12,6 +12,7 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import BLOCK_BYTES, Array
 from credalens._files import replacing
+from credalens.evaluation.labels import UNKNOWN, label_indices
 from credalens.report import library
 from credalens.report.data import Collector, Subject, choose_measures
 from credalens.report.quarters import SECOND_LOOK
@@ -174,25 +175,17 @@ def _ids(ids: Any, n: int) -> Array:
 
 
 def _labels(y: Any, n: int, n_classes: int, class_names: tuple[str, ...] | None) -> Array:
-    """Return class indices; names are looked up."""
+    """Return class indices; names are looked up, and come first if they are numbers."""
     labels = _validation.vector(y, "y")
     if len(labels) != n:
         _validation.refuse("y", f"has {len(labels)} labels", f"pass {n}, one for each prediction")
-    if labels.dtype.kind in "iub":
-        known, indices = (labels >= 0) & (labels < n_classes), labels.astype(np.intp)
-    else:
-        table = {name: k for k, name in enumerate(class_names or ())}
-        indices = np.array([_index(label, table, n_classes) for label in labels.tolist()], np.intp)
-        known = indices >= 0
+    if labels.dtype.kind == "b":
+        labels = labels.astype(np.intp)
+    indices = label_indices(labels, class_names, n_classes)
+    known = indices != UNKNOWN
     if not known.all():
         i = int(np.argmin(known))
         _validation.refuse("y", f"is {labels[i]!s} at index {i} (zero-based)",
                            f"labels are names of classes or 0 to {n_classes - 1}; leave out rows "
                            "without label, or y")  # fmt: skip
     return indices
-
-
-def _index(label: Any, table: dict[str, int], n_classes: int) -> int:
-    if isinstance(label, float):
-        return int(label) if label.is_integer() and 0 <= label < n_classes else -1
-    return table.get(str(label), -1)

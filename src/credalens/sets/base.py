@@ -27,6 +27,12 @@ class HasDiameter(Protocol):
         """Return the least over y of the largest distance of a row from ``delta_y``."""
 
 
+def is_tv(distance: Any) -> bool:
+    """Say whether a distance is total variation, and nothing that was made of it."""
+    # Sets and distances do not import each other: a distance is known by its name.
+    return bool(vars(type(distance)).get("name") == "tv")
+
+
 class CredalSet(ABC):
     """A batch of closed convex sets of probability vectors.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -47,8 +47,8 @@ class ConvexHull(MemberSet):
         Divide each row by its sum first. Without it, a row that does not sum to 1 is refused.
     validate : bool or "later", default=True
         Pass ``False`` for arrays that are known to be good, to save one pass over them; "later" to
-        have their values checked when they are first read, in the same pass where the measure is a
-        closed form of total variation. That is what measures do with the arrays given to them.
+        have all of their values checked when some are first read, in the same pass where the
+        measure is a closed form of total variation. That is what measures do with arrays.
 
     Notes
     -----
@@ -103,22 +103,20 @@ class ConvexHull(MemberSet):
         array = _validation.probabilities(
             array, "members", normalize=normalize, validate=validate and not later
         )
-        self._set(array, origin, checked=not later)
+        self._set(array, origin, trusted=not later)
 
-    def _set(self, array: Any, origin: Origin, checked: bool = True) -> None:
+    def _set(self, array: Any, origin: Origin, trusted: bool = True) -> None:
         if origin.where == "host":
             array = array.view()
             array.flags.writeable = False
-        known = self.__dict__
-        known["_array"] = array
-        known["origin"] = origin
-        if checked:
-            known["_members"] = array
+        self.__dict__.update(_array=array, origin=origin)
+        if trusted:
+            self._trust()
 
     @classmethod
-    def _of(cls, array: Array, origin: Origin, checked: bool = True) -> Self:
+    def _of(cls, array: Array, origin: Origin, trusted: bool = True) -> Self:
         hull = cls.__new__(cls)
-        hull._set(array, origin, checked)
+        hull._set(array, origin, trusted)
         return hull
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -296,9 +294,11 @@ class ConvexHull(MemberSet):
             raise lazy_error()
         if self.origin.where == "device":
             return self._of(to_numpy(native.frozen(self._members), "members")[0], NUMPY)
-        if self.origin is NUMPY:
-            return self
-        return self._of(self._array, NUMPY, checked="_members" in self.__dict__)
+        return self if self.origin is NUMPY else self._numpy
+
+    @cached_property
+    def _numpy(self) -> Self:
+        return self._of(self._array, NUMPY, self._trusted)
 
     def settled(self, origin: Origin) -> Self:
         """Return the same sets as if their data had come from `origin`."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._arrays import Array, num_threads, per_instance
-from credalens.sets.base import CredalSet, HasDiameter, event_count
+from credalens.sets.base import CredalSet, HasDiameter, event_count, is_tv
 
 
 def _expected(block: Array, cost: Array) -> Array:
@@ -30,6 +30,14 @@ class MemberSet(CredalSet):
     def _members(self) -> Array:
         """The members, whose rows are distributions; checked here if nobody has done it so far."""
         return _validation.probabilities(self._array, "members")
+
+    @property
+    def _trusted(self) -> bool:
+        """Whether nobody needs to check the members any more."""
+        return "_members" in self.__dict__
+
+    def _trust(self) -> None:
+        self.__dict__["_members"] = self._array
 
     @property
     def n_members(self) -> int:
@@ -89,25 +97,25 @@ class MemberSet(CredalSet):
         return max(1, math.prod(self.batch_shape) // 16)
 
     def _in_passing(self, kernel: Callable[..., int], count: int) -> list[Array]:
-        """Run a kernel with `count` numbers an instance that can check the rows that it reads.
+        """Run a kernel that checks rows while it reads them, and fills `count` numbers an instance.
 
-        It is given a tolerance first, negative where they are known to be good, and returns the
+        It is given a tolerance first, negative where rows are known to be good, and returns the
         first instance that is not, or -1.
         """
-        # A little less than what the door allows, so that the door has the last word.
-        unread = "_members" not in self.__dict__
-        tolerance = 0.999 * _validation.tolerance_of(self._array.dtype) if unread else -1.0
-        bad = -1
+        tolerance, failed = -1.0, False
+        if not self._trusted:
+            # A little less than what the door allows, so that the door has the last word.
+            tolerance = 0.999 * _validation.tolerance_of(self._array.dtype)
 
         def run(*arrays: Array) -> None:
-            nonlocal bad
-            bad = max(bad, kernel(tolerance, *arrays))
+            nonlocal failed
+            failed |= kernel(tolerance, *arrays) >= 0
 
         results = per_instance(self._array, run, [()] * count, large=True)
-        if bad >= 0:
+        if failed:
             self._members  # noqa: B018  # refused, unless it is on the edge of what is allowed
             return self._in_passing(kernel, count)
-        self.__dict__["_members"] = self._array
+        self._trust()
         return results
 
     def diameter(self, distance: HasDiameter) -> Array:
@@ -115,7 +123,7 @@ class MemberSet(CredalSet):
 
         A distance that is convex in both arguments has its maximum at a pair of members.
         """
-        if getattr(distance, "name", None) == "tv":
+        if is_tv(distance):
 
             def kernel(tolerance: float, block: Array, wide: Array) -> int:
                 return _kernels.closed_forms(
@@ -155,9 +163,7 @@ class MemberSet(CredalSet):
             tolerance: float, block: Array,
             low: Array, high: Array, value: Array, gap: Array, wide: Array | None = None,
         ) -> int:  # fmt: skip
-            return _kernels.tv_profile(
-                block, low, high, wide, value, gap, num_threads(), tolerance
-            )
+            return _kernels.tv_profile(block, low, high, wide, value, gap, num_threads(), tolerance)
 
         low, high, value, gap, *wide = self._in_passing(kernel, 5 if diameter else 4)
         return low, high, wide[0] if diameter else None, value, gap

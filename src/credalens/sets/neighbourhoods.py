@@ -10,11 +10,11 @@ import numpy as np
 from credalens import _kernels, _validation
 from credalens._arrays import Array, num_threads
 from credalens.sets.anywhere import wherever
-from credalens.sets.base import CredalSet, HasDiameter, event_sums, point
+from credalens.sets.base import CredalSet, HasDiameter, event_sums, is_tv, point
 from credalens.sets.centered import Neighbourhood, filling_level
 from credalens.sets.excess import ExcessSet
 from credalens.sets.intervals import ProbabilityIntervals, box_corners, padded
-from credalens.sets.support import entropy, is_tv
+from credalens.sets.support import entropy
 from credalens.sets.tensor_sets import TensorBall, TensorContamination
 
 

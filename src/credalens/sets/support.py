@@ -12,7 +12,7 @@ import numpy as np
 from credalens import _kernels, _validation
 from credalens._arrays import Array, blocks, num_threads
 from credalens.sets.array_set import ArraySet
-from credalens.sets.base import HasDiameter
+from credalens.sets.base import HasDiameter, is_tv
 
 #: Numbers that a piece of a batch holds: temporaries stay in the cache and small beside the input.
 PIECE = 1 << 18
@@ -257,9 +257,3 @@ def entropy(p: Array) -> Array:
     """Return the Shannon entropy of ``(..., K)`` in nats; ``0 log 0 = 0``."""
     terms = p * np.log(np.where(p > 0, p, 1.0))
     return np.asarray(np.maximum(-terms.sum(axis=-1), 0.0))
-
-
-def is_tv(distance: HasDiameter) -> bool:
-    """Say whether a distance is total variation."""
-    # Sets and distances do not import each other: a distance is known by its name.
-    return getattr(distance, "name", None) == "tv"

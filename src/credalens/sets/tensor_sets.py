@@ -14,6 +14,7 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import Array, Origin, namespace, native
 from credalens.sets.anywhere import NeedsHostError
+from credalens.sets.base import is_tv
 from credalens.sets.core import event_sizes
 
 
@@ -72,7 +73,7 @@ class TensorSet:
 
     def diameter(self, distance: Any) -> Any:
         """Return the largest distance in total variation."""
-        if getattr(distance, "name", None) != "tv":
+        if not is_tv(distance):
             raise NeedsHostError("diameter")
         return self._wide()
 

@@ -12,9 +12,10 @@ import pyarrow.parquet
 from credalens._arrays import Array
 from credalens._validation import seed
 from credalens.datasets.cluster.folder import MANIFEST, read_manifest
-from credalens.datasets.files.labels import UNKNOWN, LabelFile, label_indices
+from credalens.datasets.files.labels import LabelFile
 from credalens.datasets.files.parquet import opened
 from credalens.datasets.files.source import reading, refuse_file
+from credalens.evaluation.labels import UNKNOWN, label_indices
 from credalens.evaluation.selection import ScoredBlock
 
 #: Rows read at once.

@@ -1,6 +1,6 @@
 """Prediction files of any size: read in blocks, checked row by row, scores written back.
 
-The formats are opened by `open_source`, several models become one `Ensemble`, and `ScoreParts`
+The formats are opened by `open_source`, several models become one `Ensemble`, and `Parts`
 writes what was computed. Nothing here holds a whole file in memory.
 """
 

@@ -12,15 +12,10 @@ import numpy as np
 
 from credalens import _validation
 from credalens._arrays import BLOCK_BYTES, Array
-from credalens.datasets.files.labels import (
-    UNKNOWN,
-    LabelFile,
-    label_indices,
-    missing,
-    read_labels,
-)
+from credalens.datasets.files.labels import LabelFile, missing, read_labels
 from credalens.datasets.files.opening import expand, model_names, open_source
 from credalens.datasets.files.source import Block, Reading, Source, refuse_file
+from credalens.evaluation.labels import UNKNOWN, label_indices
 from credalens.sets import ConvexHull
 
 

@@ -42,9 +42,12 @@ def expand(names: Iterable[str], leave_out: Path | None = None) -> list[str]:
         found = [name for name in found if name == STDIN or Path(name).resolve() != leave_out]
     if not found:
         refuse_file("input", "no prediction files are left", "name at least one")
-    twice = next((name for name in found if found.count(name) > 1), None)
-    if twice is not None:
-        refuse_file(twice, "is given twice", "name every model once")
+    seen: set[str] = set()
+    for name in found:
+        same = name if name == STDIN else str(Path(name).resolve())
+        if same in seen:
+            refuse_file(name, "is given twice", "name every model once")
+        seen.add(same)
     return found
 
 
