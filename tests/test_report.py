@@ -441,7 +441,7 @@ def test_classes_that_are_called_by_numbers(tmp_path):
     plain = Page(cl.report.write(tmp_path / "a.html", P, y))
     named = Page(cl.report.write(tmp_path / "b.html", P, y + 1, names))
     assert named.data["rows"]["y"] == plain.data["rows"]["y"]
-    with pytest.raises(ValueError, match="^y: is 0 at index"):
+    with pytest.raises(ValueError, match=r"^y: is 0 at index"):
         cl.report.write(tmp_path / "c.html", P, np.zeros(40, int), names)
 
 
