@@ -247,6 +247,14 @@ def test_folders_and_patterns(tmp_path):
         assert open_ensemble(names).names == ("model_0", "model_1")
 
 
+def test_names_that_are_numbers_look_like_a_row(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1,2,3\n0.2,0.3,0.5\n")
+    with pytest.raises(PredictionFileError, match=r"sums to 6; .*--header if these are names"):
+        whole(open_ensemble([str(path)]))
+    assert open_ensemble([str(path)], how=Reading(header=True)).class_names == ("1", "2", "3")
+
+
 @pytest.mark.parametrize("kind", ["csv", "npy"])
 def test_pipes(kind, tmp_path):
     members, _ = predictions(M=1)

@@ -244,9 +244,10 @@ class Ensemble:
         sums = rows.sum(axis=1)
         m = int(np.argmax(np.abs(sums - 1)))
         which = f"member {m} " if len(rows) > 1 else ""
+        names_maybe = " --header if these are names of classes," if _all_whole(rows[m]) else ""
         return (
-            f"{which}sums to {sums[m]:.10g}; pass --normalize to rescale, --logits for logits, "
-            "or --on-error skip"
+            f"{which}sums to {sums[m]:.10g}; pass --normalize to rescale, --logits for logits,"
+            f"{names_maybe} or --on-error skip"
         )
 
     def _labels(
@@ -283,6 +284,10 @@ def refuse_row(source: Source, row: int, problem: str, fix: str) -> NoReturn:
     """Raise the error about a row, with the file that holds it and its number there."""
     path, inside = source.place(row)
     refuse_file(path, problem, fix, row=inside, overall=row)
+
+
+def _all_whole(row: Array) -> bool:
+    return bool((row == np.rint(row)).all())
 
 
 def _placed(source: Source, row: int, why: str) -> tuple[str, str]:
