@@ -442,11 +442,7 @@ CREDALENS_INLINE void maximise(Workspace& ws) {
 }
 
 // H(p), and log_p, with the library logarithm; `terms` is scratch. Rows and weights sum to 1 up to
-// rounding; p is made to, so that certainty is exactly 0. One compiled copy, so that both kernels
-// agree to the bit on a single member.
-#if defined(__GNUC__)
-__attribute__((noinline))
-#endif
+// rounding; p is made to, so that certainty is exactly 0.
 double library_entropy(double* p, const double* floor, double* log_p, double* terms, int classes,
                        int width) {
     const double mass = sum_by_lanes(p, width);
@@ -487,19 +483,6 @@ CREDALENS_CLONES void solve_instance(Workspace& ws, double& value, double& gap) 
     certify(ws, value, gap);
 }
 
-// The entropy of the one row there is, its empty classes left out as solve_instance does.
-double row_entropy(Workspace& ws) {
-    const double* row = ws.row(0);
-    double *p = ws.here.p, *zero = ws.floor;
-    int classes = 0;
-    for (int y = 0; y < ws.K; ++y)
-        if (!(row[y] <= kNegligible)) p[classes++] = row[y];
-    const int width = whole_steps(classes);
-    std::fill(p + classes, p + width, 0.0);
-    std::fill(zero, zero + width, 0.0);
-    return library_entropy(p, zero, ws.here.log_p, ws.scaled, classes, width);
-}
-
 // Instances a range: worth some tens of microseconds, and enough to share a workspace.
 std::size_t grain(std::size_t n, int threads) {
     return std::max<std::size_t>(8, std::min<std::size_t>(512, n / (8 * std::max(threads, 1))));
@@ -523,23 +506,21 @@ void max_entropy(const T* P, std::size_t n, int M, int K, double* value, double*
             for (int y = 0; y < ws.classes; ++y) p[ws.kept[y]] = ws.here.p[y];
         }
     });
+    // A single member has one entropy, to the bit.
+    if (M == 1) min_entropy(P, n, M, K, value, nullptr, threads);
 }
 
 template <class T>
 void min_entropy(const T* P, std::size_t n, int M, int K, double* value, std::int64_t* member,
                  int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    const auto grain = Grain::of_lanes((std::size_t{1} << 15) / size);
-    parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
-        std::vector<std::int64_t> lowest(end - begin);
-        least_entropy(P + begin * size, end - begin, M, K, lowest.data());
-        entropy::Workspace ws(1, K);
-        for (std::size_t i = begin; i < end; ++i) {
-            load_instance(ws, P + i * size + lowest[i - begin] * K);
-            value[i] = entropy::row_entropy(ws);
-        }
-        if (member) std::copy(lowest.begin(), lowest.end(), member + begin);
-    });
+    parallel_for(
+        n, Grain::of_lanes((std::size_t{1} << 15) / size), threads,
+        [&] { return std::vector<double>(lanes_scratch(static_cast<std::size_t>(K))); },
+        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+            least_entropy(P + begin * size, end - begin, M, K, value + begin,
+                          member ? member + begin : nullptr, scratch.data());
+        });
 }
 
 #define CREDALENS_INSTANTIATE(T)                                                              \

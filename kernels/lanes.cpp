@@ -104,8 +104,9 @@ void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const
 }
 
 template <class T>
-void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member) {
-    CREDALENS_BEST(least_entropy, P, count, M, K, member);
+void least_entropy(const T* P, std::size_t count, int M, int K, double* value,
+                   std::int64_t* member, double* scratch) {
+    CREDALENS_BEST(least_entropy, P, count, M, K, value, member, aligned(scratch));
 }
 
 template <class T>
@@ -134,8 +135,8 @@ template void square_diameter_in_lanes(const float*, std::size_t, int, int, cons
                                        double*, double*);
 template void square_diameter_in_lanes(const double*, std::size_t, int, int, const double*, int,
                                        double*, double*);
-template void least_entropy(const float*, std::size_t, int, int, std::int64_t*);
-template void least_entropy(const double*, std::size_t, int, int, std::int64_t*);
+template void least_entropy(const float*, std::size_t, int, int, double*, std::int64_t*, double*);
+template void least_entropy(const double*, std::size_t, int, int, double*, std::int64_t*, double*);
 template void normalised_by_class(const float*, int, int, double, double*, int);
 template void normalised_by_class(const double*, int, int, double, double*, int);
 template std::size_t first_bad_in_lanes(const float*, std::size_t, int, double);

@@ -41,9 +41,11 @@ template <class T>
 void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const double* V, int r,
                               double* square, double* scratch);
 
-// The member of least entropy of each instance, its rows divided by their sums.
+// The least entropy of the members of each instance, rows divided by their sums, and, unless it is
+// nullptr, which member has it; K entries.
 template <class T>
-void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member);
+void least_entropy(const T* P, std::size_t count, int M, int K, double* value,
+                   std::int64_t* member, double* scratch);
 
 // One instance class by class, (K, list) with room for whole vectors of members: rows divided by
 // their sums, what is less than `tiny` of a row left out, zeros in the places after the last member.

@@ -663,26 +663,47 @@ void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int
 
 #include "log_body.hpp"
 
+// The entropies of rows, one a lane, divided by their sums: certainty is exactly 0.
 template <class T>
-void least_entropy(const T* P, std::size_t count, int M, int K, std::int64_t* member) {
+CREDALENS_INLINE Lanes entropy_of(const Sources<T>& row, int K, Lanes* entries) {
+    const Lanes tiny = Lanes{} + 1e-300;
+    row.all(static_cast<std::size_t>(K), entries);
+    Lanes sum = {}, entropy = {};
+    for (int y = 0; y < K; ++y) sum += entries[y];
+    for (int y = 0; y < K; ++y) {
+        const Lanes p = entries[y] / sum;
+        entropy -= p * log_of<Lanes, Bits>(larger(p, tiny));
+    }
+    return entropy < 0.0 ? Lanes{} : entropy;  // p = 1 + 1e-16 has none; a NaN stays one
+}
+
+template <class T>
+void least_entropy(const T* P, std::size_t count, int M, int K, double* value,
+                   std::int64_t* member, double* scratch) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     const Lanes tiny = Lanes{} + 1e-300;
+    Lanes* entries = reinterpret_cast<Lanes*>(scratch);
     for (std::size_t first = 0; first < count; first += kWidth) {
-        const Sources<T> entries(P + first * size, size, count - first);
+        const std::size_t left = count - first;
+        Sources<T> rows(P + first * size, size, left);
         Lanes least = {};
         Marks place = {};
-        for (int m = 0; m < M; ++m) {
+        for (int m = 0; m < M && M > 1; ++m) {
+            Sources<T> row = rows;
+            for (int i = 0; i < kWidth; ++i) row.from[i] += static_cast<std::size_t>(m) * K;
+            row.all(static_cast<std::size_t>(K), entries);
             Lanes sum = {}, logs = {};
             for (int y = 0; y < K; ++y) {
-                const Lanes x = entries[static_cast<std::size_t>(m) * K + y];
-                sum += x;
-                logs += x * log_of<Lanes, Bits>(larger(x, tiny));
+                sum += entries[y];
+                logs += entries[y] * log_of<Lanes, Bits>(larger(entries[y], tiny));
             }
-            const Lanes here = log_of<Lanes, Bits>(sum) - logs / sum;  // of the row divided by its sum
+            const Lanes here = log_of<Lanes, Bits>(sum) - logs / sum;
             if (m == 0) least = here;
             place = here < least ? Marks{} + m : place;
             least = smaller(here, least);
         }
-        for (std::size_t i = 0; i < kWidth && first + i < count; ++i) member[first + i] = place[i];
+        for (int i = 0; i < kWidth; ++i) rows.from[i] += static_cast<std::size_t>(place[i]) * K;
+        write(entropy_of(rows, K, entries), left, value + first);
+        for (std::size_t i = 0; member && i < kWidth && i < left; ++i) member[first + i] = place[i];
     }
 }
