@@ -38,6 +38,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="the smaller sizes of the grid alone")
     parser.add_argument("--only", action="append", help="one case of the grid; may be repeated")
     chosen = parser.parse_args()
+    unknown = set(chosen.suites) - {*SUITES, "grid"}
+    if unknown:
+        parser.error(f"no suite is called {min(unknown)!r}; a case of the grid follows --only")
     names = chosen.suites or (["grid"] if chosen.quick or chosen.only else [*SUITES, "grid"])
     RESULTS.mkdir(exist_ok=True)
     missed = 0
