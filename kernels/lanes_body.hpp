@@ -217,32 +217,36 @@ struct WidestPlace : Widest {
     }
 };
 
-// All of them, that of i < j at i M + j.
+// All of them in the marked lanes, that of i < j at i M + j.
 struct Kept : Widest {
     int M;
     Lanes* all;
+    Marks lanes;
 
-    CREDALENS_INLINE Kept(int M, Lanes* all) : M(M), all(all) {}
+    CREDALENS_INLINE Kept(int M, Lanes* all, const Marks& lanes) : M(M), all(all), lanes(lanes) {}
     CREDALENS_INLINE void offer(const Lanes& here, int i, int j) {
-        all[static_cast<std::size_t>(i) * M + j] = here;
+        Lanes& place = all[static_cast<std::size_t>(i) * M + j];
+        place = lanes ? here : place;
         best = larger(here, best);
     }
 };
 
-// What a pair of rows adds up, and what is made of its sum.
-struct Absolute {
-    CREDALENS_INLINE Lanes operator()(const Lanes& a, const Lanes& b) const {
-        return magnitude(a - b);
-    }
+// What a pair of rows adds up, and what is made of its sum: by default nothing.
+struct Summed {
     CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return sum; }
 };
 
-struct Square {
+struct Absolute : Summed {
+    CREDALENS_INLINE Lanes operator()(const Lanes& a, const Lanes& b) const {
+        return magnitude(a - b);
+    }
+};
+
+struct Square : Summed {
     CREDALENS_INLINE Lanes operator()(const Lanes& a, const Lanes& b) const {
         const Lanes x = a - b;
         return x * x;
     }
-    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return sum; }
 };
 
 // |a - b| = 2 max(a, b) - a - b, which is two operations in place of three. Its error is that of
@@ -323,13 +327,13 @@ bool any(const Marks& marks) {
     return some != 0;
 }
 
-// The largest L1 distance. Pairs that are all close together are looked at again without sums.
+// The largest L1 distance. Pairs that are all close together are looked at again without sums, in
+// their own lanes only: an instance is not to feel its neighbours.
 Lanes diameter_of(const Lanes* lanes, int M, int K, const Lanes* sums) {
-    if (M >= kMinSummed) {
-        const Lanes wide = widest_pair<Larger>({sums}, lanes, M, K);
-        if (!any(wide < kCloseTogether)) return wide;
-    }
-    return widest_pair<Absolute>({}, lanes, M, K);
+    if (M < kMinSummed) return widest_pair<Absolute>({}, lanes, M, K);
+    const Lanes wide = widest_pair<Larger>({sums}, lanes, M, K);
+    const Marks close = wide < kCloseTogether;
+    return any(close) ? (close ? widest_pair<Absolute>({}, lanes, M, K) : wide) : wide;
 }
 
 // The same, and which two rows they are of each instance.
@@ -444,13 +448,15 @@ void leave_one_out(const T* P, std::size_t count, int M, int K, const LeaveOneOu
         for (int m = 0; m < M; ++m)
             write_member(M > 1 ? larger(raised[m], best) - best : Lanes{}, left, M, out.lower + m);
 
-        Kept kept(M, distance);
+        Kept kept(M, distance, ~Marks{});
         each_pair(Larger{sums}, lanes, M, K, kept);
-        if (M > 1 && any(kept.best < kCloseTogether)) {
-            kept.best = Lanes{};
-            each_pair(Absolute(), lanes, M, K, kept);
+        const Marks close = kept.best < kCloseTogether;
+        Lanes wide = kept.best;
+        if (any(close)) {
+            Kept again(M, distance, close);
+            each_pair(Absolute(), lanes, M, K, again);
+            wide = close ? again.best : wide;
         }
-        const Lanes wide = kept.best;
         write(wide, left, out.diameter);
         Lanes pairs = {};
         for (int i = 0; i < M; ++i)

@@ -30,7 +30,7 @@ constexpr int kBlockEntries = 4096;
 constexpr std::size_t kMostExtremesInLanes = 2048;
 // Rows of so many classes fill vectors by themselves, if all that is asked are their extremes.
 constexpr std::size_t kMostLongRowsInLanes = 512;
-constexpr int kLongRow = 24;
+constexpr int kFillsVectors = 24;
 
 int padded(int K) { return (K + kLanes - 1) / kLanes * kLanes; }
 
@@ -400,7 +400,7 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
         method = PairMethod::sorted;
     const std::size_t size = static_cast<std::size_t>(M) * K;
     FirstBad first;
-    const bool long_rows = K >= kLongRow && tolerance < 0;
+    const bool long_rows = K >= kFillsVectors && tolerance < 0;
     if (out.diameter ? !insist && method == PairMethod::plain && size <= kMostInLanes
                      : size <= (long_rows ? kMostLongRowsInLanes : kMostExtremesInLanes)) {
         const std::size_t load = size * (out.diameter ? 4 + M / 2 : 4);

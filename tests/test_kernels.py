@@ -511,6 +511,19 @@ def test_a_member_with_a_twin_changes_nothing(dtype, shape):
 
 
 @dtypes
+def test_members_close_together_do_not_touch_their_neighbours(dtype):
+    # They are looked at again, by differences; the others in their group must not be.
+    P = dirichlet(64, 6, 50).astype(dtype)
+    close = P.copy()
+    close[::8] = P[::8, :1]
+    rest = np.arange(64) % 8 != 0
+    for kernel in (closed_forms, leave_one_out):
+        for one, other in zip(kernel(P), kernel(close), strict=True):
+            assert_array_equal(one[rest], other[rest])
+    assert_array_equal(diameter(close)[~rest], 0)
+
+
+@dtypes
 def test_leave_one_out_of_an_instance_is_its_own(dtype):
     P = dirichlet(19, 6, 7).astype(dtype)
     whole = leave_one_out(P)

@@ -189,6 +189,16 @@ def test_validate_false_skips_the_values_but_not_the_shape():
 # ---------------------------------------------------------------- checked when first read
 
 
+#: Functions that take bare arrays.
+OF_ARRAYS = [
+    cl.total_uncertainty,
+    cl.aleatoric_uncertainty,
+    cl.epistemic_uncertainty,
+    cl.quantify,
+    cl.majority_vote,
+]
+
+
 def spoilt(P, fault):
     P = P.copy()
     P[3, 1, 2] = fault
@@ -199,16 +209,12 @@ def spoilt(P, fault):
 @pytest.mark.parametrize(
     "function",
     [
-        cl.total_uncertainty,
-        cl.aleatoric_uncertainty,
-        cl.epistemic_uncertainty,
-        cl.quantify,
+        *OF_ARRAYS,
         cl.upper_entropy,
         cl.lower_entropy,
         cl.generalized_hartley,
         cl.maximum_mean_imprecision,
         cl.imprecision_bound,
-        cl.majority_vote,
         lambda Q: cl.total_uncertainty(Q, "ordinal"),
         lambda Q: cl.epistemic_uncertainty(Q, "ordinal"),
         lambda Q: Q.members,
@@ -290,17 +296,7 @@ def test_a_row_on_the_edge_of_the_tolerance_is_judged_by_the_door():
 # ---------------------------------------------------------------- every function has the same door
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        cl.total_uncertainty,
-        cl.aleatoric_uncertainty,
-        cl.epistemic_uncertainty,
-        cl.quantify,
-        cl.majority_vote,
-        cl.as_credal_set,
-    ],
-)
+@pytest.mark.parametrize("function", [*OF_ARRAYS, cl.as_credal_set])
 def test_every_function_checks_bare_arrays(function):
     with pytest.raises(ValueError, match=r"^members: row 1 \(zero-based\) sums to 0.9; "):
         function([[0.5, 0.5], [0.5, 0.4]])

@@ -124,13 +124,7 @@ class MemberSet(CredalSet):
         A distance that is convex in both arguments has its maximum at a pair of members.
         """
         if is_tv(distance):
-
-            def kernel(tolerance: float, block: Array, wide: Array) -> int:
-                return _kernels.closed_forms(
-                    block, None, None, wide, 0, num_threads(), None, tolerance
-                )
-
-            (wide,) = self._in_passing(kernel, 1)
+            (wide,) = self._closed_forms(ends=False, diameter=True)
             return wide / 2
         return distance.diameter(self._members)
 
@@ -143,14 +137,18 @@ class MemberSet(CredalSet):
 
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
+        results = self._closed_forms(ends=True, diameter=diameter)
+        return results[0], results[1], results[2] if diameter else None
 
-        def kernel(
-            tolerance: float, block: Array, low: Array, high: Array, wide: Array | None = None
-        ) -> int:
+    def _closed_forms(self, *, ends: bool, diameter: bool) -> list[Array]:
+        """Return, as far as asked, largest lower and upper probabilities and L1 diameters."""
+
+        def kernel(tolerance: float, block: Array, *found: Array) -> int:
+            low, high = found[:2] if ends else (None, None)
+            wide = found[-1] if diameter else None
             return _kernels.closed_forms(block, low, high, wide, 0, num_threads(), None, tolerance)
 
-        results = self._in_passing(kernel, 3 if diameter else 2)
-        return results[0], results[1], results[2] if diameter else None
+        return self._in_passing(kernel, 2 * ends + diameter)
 
     def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
         """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap.
