@@ -86,6 +86,12 @@ std::size_t closed_forms_in_lanes(const T* P, std::size_t count, int M, int K,
 }
 
 template <class T>
+std::size_t extremes_in_lanes(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
+                              double tolerance, double* scratch) {
+    return CREDALENS_BEST(extremes, P, count, M, K, out, tolerance, aligned(scratch));
+}
+
+template <class T>
 void leave_one_out_in_lanes(const T* P, std::size_t count, int M, int K, const LeaveOneOut& out,
                             double* scratch) {
     CREDALENS_BEST(leave_one_out, P, count, M, K, out, aligned(scratch));
@@ -123,6 +129,10 @@ template std::size_t closed_forms_in_lanes(const float*, std::size_t, int, int, 
                                            double, double*);
 template std::size_t closed_forms_in_lanes(const double*, std::size_t, int, int,
                                            const ClosedForms&, double, double*);
+template std::size_t extremes_in_lanes(const float*, std::size_t, int, int, const ClosedForms&,
+                                       double, double*);
+template std::size_t extremes_in_lanes(const double*, std::size_t, int, int, const ClosedForms&,
+                                       double, double*);
 template void leave_one_out_in_lanes(const float*, std::size_t, int, int, const LeaveOneOut&,
                                      double*);
 template void leave_one_out_in_lanes(const double*, std::size_t, int, int, const LeaveOneOut&,

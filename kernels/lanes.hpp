@@ -26,6 +26,11 @@ template <class T>
 std::size_t closed_forms_in_lanes(const T* P, std::size_t count, int M, int K,
                                   const ClosedForms& out, double tolerance, double* scratch);
 
+// Its extremes alone, an instance at a time: classes, or members, in lanes; M + 2 K entries.
+template <class T>
+std::size_t extremes_in_lanes(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
+                              double tolerance, double* scratch);
+
 // As `leave_one_out` for `count` instances in one thread; M (K + M + 3) entries.
 template <class T>
 void leave_one_out_in_lanes(const T* P, std::size_t count, int M, int K, const LeaveOneOut& out,

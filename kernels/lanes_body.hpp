@@ -347,6 +347,125 @@ Lanes diameter_and_pair(const Lanes* lanes, int M, int K, std::size_t count, std
     return widest.best;
 }
 
+// What is found of one instance whose rows or members fill vectors by themselves.
+struct Extremes {
+    double max_lower, max_upper;
+    bool good;
+};
+
+CREDALENS_INLINE double largest_lane(const Lanes& v) {
+    double best = v[0];
+    for (int i = 1; i < kWidth; ++i) best = v[i] > best ? v[i] : best;
+    return best;
+}
+
+// A NaN or an infinity shows as a sum that is not near 1.
+CREDALENS_INLINE Marks near_one(const Lanes& sum, double tolerance) {
+    return magnitude(sum - 1.0) <= tolerance;
+}
+
+// The next kWidth classes of kRows rows; `counted` lanes are in the sums already.
+template <int kRows, class T>
+CREDALENS_INLINE void look_along(const T* row, int K, bool first, const Marks& counted, Lanes& low,
+                                 Lanes& top, Lanes* sums) {
+    Lanes x[kRows];
+    for (int r = 0; r < kRows; ++r) x[r] = load(row + static_cast<std::size_t>(r) * K);
+    Lanes least = x[0], most = x[0];
+    for (int r = 0; r < kRows; ++r) {
+        least = smaller(x[r], least);
+        most = larger(x[r], most);
+        sums[r] += (Lanes)((Marks)x[r] & ~counted);
+    }
+    low = first ? least : smaller(least, low);
+    top = larger(most, top);
+}
+
+template <int kRows, class T>
+CREDALENS_INLINE void rows_along(const T* row, int K, bool first, Lanes* low, Lanes& top,
+                                 Lanes* sums) {
+    Lanes sum[kRows] = {};
+    int y = 0;
+    for (; y + kWidth <= K; y += kWidth)
+        look_along<kRows>(row + y, K, first, Marks{}, *low++, top, sum);
+    if (y < K) {
+        Marks counted = {};
+        for (int i = 0; i < kWidth; ++i) counted[i] = i < y + kWidth - K ? -1 : 0;
+        look_along<kRows>(row + (K - kWidth), K, first, counted, *low, top, sum);
+    }
+    for (int r = 0; r < kRows; ++r) sums[r] = sum[r];
+}
+
+// Classes in lanes: at least as many as there are lanes.
+template <class T>
+CREDALENS_INLINE Extremes extremes_along(const T* P, int M, int K, double tolerance,
+                                         Lanes* scratch) {
+    Lanes *sums = scratch, *low = scratch + M;
+    Lanes top = load(P);
+    int m = 0;
+    for (; m + 4 <= M; m += 4)
+        rows_along<4>(P + static_cast<std::size_t>(m) * K, K, m == 0, low, top, sums + m);
+    for (; m < M; ++m)
+        rows_along<1>(P + static_cast<std::size_t>(m) * K, K, m == 0, low, top, sums + m);
+    Lanes best = low[0], least = low[0];
+    for (int b = 1; b * kWidth < K; ++b) {
+        best = larger(low[b], best);
+        least = smaller(low[b], least);
+    }
+    Marks good = least >= 0.0;
+    if (tolerance >= 0)
+        for (m = 0; m < M; m += kWidth) {
+            Lanes part[kWidth];
+            Sources<double>(reinterpret_cast<const double*>(sums + m), kWidth, M - m).block(0, part);
+            for (int i = 1; i < kWidth; ++i) part[0] += part[i];
+            good &= near_one(part[0], tolerance);
+        }
+    return {largest_lane(best), largest_lane(top), !any(~good)};
+}
+
+// Members in lanes: fewer classes than there are lanes.
+template <class T>
+CREDALENS_INLINE Extremes extremes_across(const T* P, int M, int K, double tolerance,
+                                          Lanes* scratch) {
+    Lanes *low = scratch, *row = scratch + K;
+    Lanes top = Lanes{} + static_cast<double>(P[0]);
+    Marks good = ~Marks{};
+    for (int m = 0; m < M; m += kWidth) {
+        Sources<T>(P + static_cast<std::size_t>(m) * K, static_cast<std::size_t>(K),
+                   static_cast<std::size_t>(M - m))
+            .all(static_cast<std::size_t>(K), row);
+        Lanes sum = {};
+        for (int y = 0; y < K; ++y) {
+            low[y] = m == 0 ? row[y] : smaller(row[y], low[y]);
+            top = larger(row[y], top);
+            sum += row[y];
+        }
+        good &= near_one(sum, tolerance);
+    }
+    Lanes part[kWidth];
+    Sources<double>(reinterpret_cast<const double*>(low), kWidth, K).block(0, part);
+    Lanes best = part[0];
+    for (int i = 1; i < kWidth; ++i) best = smaller(part[i], best);
+    good &= best >= 0.0;
+    return {largest_lane(best), largest_lane(top), !any(~good)};
+}
+
+template <class T>
+std::size_t extremes(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
+                     double tolerance, double* scratch) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    Lanes* lanes = reinterpret_cast<Lanes*>(scratch);
+    for (std::size_t i = 0; i < count; ++i) {
+        const T* here = P + i * size;
+        const Extremes found = K >= kWidth
+                                   ? extremes_along(here, M, K, tolerance, lanes)
+                                   : extremes_across(here, M, K, tolerance, lanes);
+        if (tolerance >= 0 && !found.good) return i;
+        if (out.max_lower) out.max_lower[i] = found.max_lower;
+        if (out.max_upper) out.max_upper[i] = found.max_upper;
+    }
+    return count;
+}
+
 template <class T>
 std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
                          double tolerance, double* scratch) {
@@ -363,9 +482,8 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
         else if (out.max_lower || out.max_upper)
             survey.look<false>(lanes, M, K, nullptr);
         if (check) {
-            // A NaN or an infinity shows as a sum that is not near 1.
             Marks good = survey.least >= 0.0;
-            for (int m = 0; m < M; ++m) good &= magnitude(sums[m] - 1.0) <= tolerance;
+            for (int m = 0; m < M; ++m) good &= near_one(sums[m], tolerance);
             if (any(~good))
                 for (std::size_t i = 0; i < kWidth && i < left; ++i)
                     if (!good[i]) return first + i;
@@ -627,8 +745,7 @@ std::size_t first_bad(const T* P, std::size_t rows, int K, double tolerance) {
             tally.long_rows(entries, K);
         else
             tally.rows(entries, K);
-        // A NaN or an infinity shows as a sum that is not near 1.
-        const Marks good = (tally.least >= 0.0) & (magnitude(tally.sum - 1.0) <= tolerance);
+        const Marks good = (tally.least >= 0.0) & near_one(tally.sum, tolerance);
         if (!any(~good)) continue;
         for (std::size_t i = 0; i < kWidth && i < left; ++i)
             if (!good[i]) return row + i;

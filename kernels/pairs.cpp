@@ -26,11 +26,10 @@ constexpr int kProbe = 16;
 // Up to this many members, pairs are summed in blocks of classes that stay in the first-level cache.
 constexpr int kMaxBlockedMembers = 64;
 constexpr int kBlockEntries = 4096;
-// Up to this many entries, extremes alone are found in lanes.
-constexpr std::size_t kMostExtremesInLanes = 2048;
-// Rows of so many classes fill vectors by themselves, if all that is asked are their extremes.
-constexpr std::size_t kMostLongRowsInLanes = 512;
-constexpr int kFillsVectors = 24;
+// Up to so many entries, extremes alone are found with an instance a lane; more fill vectors by
+// themselves, but for rows that are shorter than a vector.
+constexpr std::size_t kMostExtremesInLanes = 512;
+constexpr std::size_t kMostShortRowsInLanes = 2048;
 
 int padded(int K) { return (K + kLanes - 1) / kLanes * kLanes; }
 
@@ -39,8 +38,9 @@ int block_columns(int M) { return kBlockEntries / M / kLanes * kLanes; }
 // Scratch memory of one thread, sized once for (M, K).
 template <class T>
 struct Workspace {
-    Workspace(int M, int K, PairMethod method)
-        : rows(static_cast<std::size_t>(M) * padded(K)), lower(padded(K)) {
+    Workspace(int M, int K, PairMethod method, bool pairs) : ends(lanes_scratch(M + 2 * K)) {
+        if (!pairs) return;
+        rows.resize(static_cast<std::size_t>(M) * padded(K));
         if (M <= kMaxBlockedMembers) {
             block.resize(static_cast<std::size_t>(M) * block_columns(M));
             sums.resize(static_cast<std::size_t>(M) * M);
@@ -58,8 +58,8 @@ struct Workspace {
             order.resize(M);
         }
     }
+    std::vector<double> ends;      // for extremes
     std::vector<T> rows;           // an instance, each row padded with zeros to whole vectors
-    std::vector<T> lower;          // smallest probability of each class
     std::vector<double> block;     // some classes of all members
     std::vector<double> sums;      // distances of all pairs, so far
     std::vector<double> columns;   // some members, transposed, for the sign form
@@ -298,37 +298,6 @@ CREDALENS_INLINE double sorted_diameter(const T* rows, int M, int K, bool insist
     return best;
 }
 
-// Smallest probability of each class and the largest entry of all, four rows at a time.
-template <class T>
-CREDALENS_INLINE void extremes(const T* P, int M, int K, T* lower, double* max_lower,
-                               double* max_upper) {
-    const std::size_t stride = K;
-    T top = P[0];
-    std::memcpy(lower, P, sizeof(T) * stride);
-    int m = 0;
-    for (; m + 4 <= M; m += 4) {
-        const T* CREDALENS_RESTRICT a = P + m * stride;
-        const T* CREDALENS_RESTRICT b = a + stride;
-        const T* CREDALENS_RESTRICT c = b + stride;
-        const T* CREDALENS_RESTRICT d = c + stride;
-        for (int y = 0; y < K; ++y) {
-            const T low = std::min(std::min(a[y], b[y]), std::min(c[y], d[y]));
-            const T high = std::max(std::max(a[y], b[y]), std::max(c[y], d[y]));
-            lower[y] = std::min(lower[y], low);
-            top = std::max(top, high);
-        }
-    }
-    for (; m < M; ++m)
-        for (int y = 0; y < K; ++y) {
-            lower[y] = std::min(lower[y], P[m * stride + y]);
-            top = std::max(top, P[m * stride + y]);
-        }
-    T best = lower[0];
-    for (int y = 1; y < K; ++y) best = std::max(best, lower[y]);
-    if (max_lower) *max_lower = best;
-    if (max_upper) *max_upper = top;
-}
-
 template <class T>
 CREDALENS_INLINE double diameter_of(const T* P, int M, int K, PairMethod method, bool insist,
                                     Workspace<T>& ws, std::int64_t* pair) {
@@ -355,15 +324,9 @@ template <class T>
 CREDALENS_INLINE void process(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
                               PairMethod method, bool insist, Workspace<T>& ws) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (out.max_lower || out.max_upper)
-            extremes(P + i * size, M, K, ws.lower.data(),
-                     out.max_lower ? out.max_lower + i : nullptr,
-                     out.max_upper ? out.max_upper + i : nullptr);
-        if (out.diameter)
-            out.diameter[i] = diameter_of(P + i * size, M, K, method, insist, ws,
-                                          out.pairs ? out.pairs + 2 * i : nullptr);
-    }
+    for (std::size_t i = 0; i < count; ++i)
+        out.diameter[i] = diameter_of(P + i * size, M, K, method, insist, ws,
+                                      out.pairs ? out.pairs + 2 * i : nullptr);
 }
 
 CREDALENS_CLONES void process_range(const float* P, std::size_t count, int M, int K,
@@ -400,9 +363,8 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
         method = PairMethod::sorted;
     const std::size_t size = static_cast<std::size_t>(M) * K;
     FirstBad first;
-    const bool long_rows = K >= kFillsVectors && tolerance < 0;
-    if (out.diameter ? !insist && method == PairMethod::plain && size <= kMostInLanes
-                     : size <= (long_rows ? kMostLongRowsInLanes : kMostExtremesInLanes)) {
+    const bool small = size <= (K < kLanes ? kMostShortRowsInLanes : kMostExtremesInLanes);
+    if (out.diameter ? !insist && method == PairMethod::plain && size <= kMostInLanes : small) {
         const std::size_t load = size * (out.diameter ? 4 + M / 2 : 4);
         parallel_for(
             n, Grain::of_lanes((std::size_t{1} << 21) / load), threads,
@@ -420,19 +382,21 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
     const std::size_t grain = 1 + (std::size_t{1} << 17) / work;
     // Few enough that what was checked is still in the cache when it is used.
     const std::size_t few = 1 + (std::size_t{1} << 18) / (size * sizeof(T));
+    const bool ends = out.max_lower || out.max_upper || tolerance >= 0;
     parallel_for(
         n, grain, threads,
-        [&] { return Workspace<T>(M, K, out.diameter ? method : PairMethod::plain); },
+        [&] { return Workspace<T>(M, K, method, out.diameter != nullptr); },
         [&](Workspace<T>& ws, std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end && !first.before(i); i += few) {
                 const std::size_t count = std::min(few, end - i);
                 const T* here = P + i * size;
-                if (tolerance >= 0) {
-                    const std::size_t rows = count * M;
-                    const std::size_t bad = first_bad_in_lanes(here, rows, K, tolerance);
-                    if (bad < rows) return first.see(i + bad / M);
+                if (ends) {
+                    const std::size_t bad = extremes_in_lanes(here, count, M, K, out.from(i),
+                                                              tolerance, ws.ends.data());
+                    if (bad < count) return first.see(i + bad);
                 }
-                process_range(here, count, M, K, out.from(i), method, insist, ws);
+                if (out.diameter)
+                    process_range(here, count, M, K, out.from(i), method, insist, ws);
             }
         });
     return first.value();

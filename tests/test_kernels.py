@@ -76,6 +76,24 @@ def test_extremes_and_pairs_at_every_tail(dtype, M, K):
         assert_allclose(diameter(P, SIGNS), wide, rtol=1e-14, atol=2e-15)
 
 
+#: Instances that fill vectors by themselves: along their rows with every tail, or by members.
+WIDE = [(70, 8), (60, 9), (53, 10), (6, 95), (33, 16), (40, 17), (9, 64), (1, 519), (2, 1000)]
+WIDE += [(683, 3), (2051, 1), (300, 7), (1030, 2), (520, 4)]
+
+
+@dtypes
+@pytest.mark.parametrize(("M", "K"), WIDE)
+def test_extremes_alone(dtype, M, K):
+    P = dirichlet(5, M, K, 0.5, seed=M * 100 + K).astype(dtype)
+    for y in range(K):  # the largest of the smallest is in every class once
+        favoured = P.copy()
+        favoured[y % 5, :, y] = 1.0 - 1e-3 * np.arange(M) / M
+        low, high = np.full((2, 5), np.nan)
+        _kernels.closed_forms(favoured, low, high, None, AUTOMATIC, 2)
+        assert_array_equal(low, favoured.min(axis=1).max(axis=1))
+        assert_array_equal(high, favoured.max(axis=(1, 2)))
+
+
 @dtypes
 @pytest.mark.parametrize("far", range(7))
 def test_no_member_is_forgotten(dtype, far):
@@ -382,6 +400,7 @@ def test_tolerance_is_inclusive_and_two_sided():
 #: Shapes of every way through the closed forms: in lanes, in lanes with sums, by signs, sorted,
 #: by rows, and too large for lanes.
 PASSING = [(21, 2, 3), (40, 3, 9), (21, 7, 10), (9, 10, 60), (9, 30, 3), (5, 210, 9), (3, 20, 900)]
+PASSING += [(5, M, K) for M, K in WIDE]
 
 
 @dtypes
