@@ -77,8 +77,12 @@ def _many_members():
     n, M, K = 1000, 1000, 10
     P = dirichlet((n, M, K))
     wide, plain = np.empty((2, n))
-    ours = seconds(lambda: _kernels.closed_forms(P, None, None, wide, 0, num_threads()), repeat=3)
-    other, _ = once(lambda: _kernels.closed_forms(P, None, None, plain, 1, num_threads()))
+    ours = seconds(
+        lambda: _kernels.closed_forms(P, None, None, wide, None, num_threads()), repeat=3
+    )
+    other, _ = once(
+        lambda: _kernels.closed_forms(P, None, None, plain, None, num_threads(), method=1)
+    )
     return Row(
         f"EU ({n}, {M}, {K}) float64",
         "the same kernel's plain pair loop",

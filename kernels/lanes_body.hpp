@@ -160,14 +160,16 @@ CREDALENS_INLINE void write(const Lanes& v, std::size_t count, double* out) {
 }
 
 // What is to be known of the M rows of every instance before pairs of them are looked at: the
-// largest of the smallest and of all entries of a class, the smallest of all and, if asked, the
-// sums of rows. Four classes at a time: what is kept of a row is touched once for four entries.
+// largest of the smallest and of all entries of a class, the smallest of all, the sum of those of
+// the classes and, if asked, the sums of rows. Four classes at a time: what is kept of a row is
+// touched once for four entries.
 struct Survey {
-    Lanes max_lower, max_upper, least;
+    Lanes max_lower, max_upper, least, lower_sum;
 
     template <bool kSums>
     CREDALENS_INLINE void look(const Lanes* lanes, int M, int K, Lanes* sums) {
         max_lower = max_upper = least = lanes[0];
+        lower_sum = Lanes{};
         if constexpr (kSums)
             for (int m = 0; m < M; ++m) sums[m] = Lanes{};
         int y = 0;
@@ -194,6 +196,7 @@ private:
             max_lower = first && i == 0 ? low[i] : larger(low[i], max_lower);
             max_upper = larger(high[i], max_upper);
             least = smaller(low[i], least);
+            lower_sum += low[i];
         }
     }
 };
@@ -349,7 +352,7 @@ Lanes diameter_and_pair(const Lanes* lanes, int M, int K, std::size_t count, std
 
 // What is found of one instance whose rows or members fill vectors by themselves.
 struct Extremes {
-    double max_lower, max_upper;
+    double max_lower, max_upper, lower_sum;
     bool good;
 };
 
@@ -359,9 +362,26 @@ CREDALENS_INLINE double largest_lane(const Lanes& v) {
     return best;
 }
 
+CREDALENS_INLINE double sum_of(const Lanes& v) {
+    double sum = 0;
+    for (int i = 0; i < kWidth; ++i) sum += v[i];
+    return sum;
+}
+
 // A NaN or an infinity shows as a sum that is not near 1.
 CREDALENS_INLINE Marks near_one(const Lanes& sum, double tolerance) {
     return magnitude(sum - 1.0) <= tolerance;
+}
+
+// The lanes of the last vector of a row that the one before it holds as well.
+CREDALENS_INLINE Marks held_twice(int K) {
+    Marks marks = {};
+    for (int i = 0; i < kWidth; ++i) marks[i] = K % kWidth && i < kWidth - K % kWidth ? -1 : 0;
+    return marks;
+}
+
+CREDALENS_INLINE Lanes without(const Lanes& v, const Marks& marks) {
+    return (Lanes)((Marks)v & ~marks);
 }
 
 // The next kWidth classes of kRows rows; `counted` lanes are in the sums already.
@@ -374,24 +394,20 @@ CREDALENS_INLINE void look_along(const T* row, int K, bool first, const Marks& c
     for (int r = 0; r < kRows; ++r) {
         least = smaller(x[r], least);
         most = larger(x[r], most);
-        sums[r] += (Lanes)((Marks)x[r] & ~counted);
+        sums[r] += without(x[r], counted);
     }
     low = first ? least : smaller(least, low);
     top = larger(most, top);
 }
 
 template <int kRows, class T>
-CREDALENS_INLINE void rows_along(const T* row, int K, bool first, Lanes* low, Lanes& top,
-                                 Lanes* sums) {
+CREDALENS_INLINE void rows_along(const T* row, int K, bool first, const Marks& twice, Lanes* low,
+                                 Lanes& top, Lanes* sums) {
     Lanes sum[kRows] = {};
     int y = 0;
     for (; y + kWidth <= K; y += kWidth)
         look_along<kRows>(row + y, K, first, Marks{}, *low++, top, sum);
-    if (y < K) {
-        Marks counted = {};
-        for (int i = 0; i < kWidth; ++i) counted[i] = i < y + kWidth - K ? -1 : 0;
-        look_along<kRows>(row + (K - kWidth), K, first, counted, *low, top, sum);
-    }
+    if (y < K) look_along<kRows>(row + (K - kWidth), K, first, twice, *low, top, sum);
     for (int r = 0; r < kRows; ++r) sums[r] = sum[r];
 }
 
@@ -400,16 +416,19 @@ template <class T>
 CREDALENS_INLINE Extremes extremes_along(const T* P, int M, int K, double tolerance,
                                          Lanes* scratch) {
     Lanes *sums = scratch, *low = scratch + M;
+    const Marks twice = held_twice(K);
     Lanes top = load(P);
     int m = 0;
     for (; m + 4 <= M; m += 4)
-        rows_along<4>(P + static_cast<std::size_t>(m) * K, K, m == 0, low, top, sums + m);
+        rows_along<4>(P + static_cast<std::size_t>(m) * K, K, m == 0, twice, low, top, sums + m);
     for (; m < M; ++m)
-        rows_along<1>(P + static_cast<std::size_t>(m) * K, K, m == 0, low, top, sums + m);
-    Lanes best = low[0], least = low[0];
-    for (int b = 1; b * kWidth < K; ++b) {
+        rows_along<1>(P + static_cast<std::size_t>(m) * K, K, m == 0, twice, low, top, sums + m);
+    const int last = (K - 1) / kWidth;
+    Lanes best = low[last], least = best, sum = without(best, twice);
+    for (int b = 0; b < last; ++b) {
         best = larger(low[b], best);
         least = smaller(low[b], least);
+        sum += low[b];
     }
     Marks good = least >= 0.0;
     if (tolerance >= 0)
@@ -419,7 +438,7 @@ CREDALENS_INLINE Extremes extremes_along(const T* P, int M, int K, double tolera
             for (int i = 1; i < kWidth; ++i) part[0] += part[i];
             good &= near_one(part[0], tolerance);
         }
-    return {largest_lane(best), largest_lane(top), !any(~good)};
+    return {largest_lane(best), largest_lane(top), sum_of(sum), !any(~good)};
 }
 
 // Members in lanes: fewer classes than there are lanes.
@@ -446,7 +465,9 @@ CREDALENS_INLINE Extremes extremes_across(const T* P, int M, int K, double toler
     Lanes best = part[0];
     for (int i = 1; i < kWidth; ++i) best = smaller(part[i], best);
     good &= best >= 0.0;
-    return {largest_lane(best), largest_lane(top), !any(~good)};
+    double sum = 0;
+    for (int y = 0; y < K; ++y) sum += best[y];
+    return {largest_lane(best), largest_lane(top), sum, !any(~good)};
 }
 
 template <class T>
@@ -462,6 +483,7 @@ std::size_t extremes(const T* P, std::size_t count, int M, int K, const ClosedFo
         if (tolerance >= 0 && !found.good) return i;
         if (out.max_lower) out.max_lower[i] = found.max_lower;
         if (out.max_upper) out.max_upper[i] = found.max_upper;
+        if (out.lower_sum) out.lower_sum[i] = found.lower_sum;
     }
     return count;
 }
@@ -479,7 +501,7 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
         Survey survey;
         if (check || (out.diameter && !out.pairs && M >= kMinSummed))
             survey.look<true>(lanes, M, K, sums);
-        else if (out.max_lower || out.max_upper)
+        else if (out.ends())
             survey.look<false>(lanes, M, K, nullptr);
         if (check) {
             Marks good = survey.least >= 0.0;
@@ -490,6 +512,7 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
         }
         if (out.max_lower) write(survey.max_lower, left, out.max_lower + first);
         if (out.max_upper) write(survey.max_upper, left, out.max_upper + first);
+        if (out.lower_sum) write(survey.lower_sum, left, out.lower_sum + first);
         if (out.pairs)
             write(diameter_and_pair(lanes, M, K, left, out.pairs + 2 * first), left,
                   out.diameter + first);

@@ -77,17 +77,19 @@ void bind(nb::module_& m) {
     m.def(
         "closed_forms",
         [](Members<T> P, std::optional<Out1> max_lower, std::optional<Out1> max_upper,
-           std::optional<Out1> diameter, int method, int threads, std::optional<Pairs> pairs,
-           double tolerance) {
+           std::optional<Out1> diameter, std::optional<Out1> lower_sum, int threads,
+           double tolerance, std::optional<Pairs> pairs, int method) {
             nb::gil_scoped_release release;
             return closed_forms(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                                 static_cast<int>(P.shape(2)),
                                 {data_or_null(max_lower), data_or_null(max_upper),
-                                 data_or_null(diameter), data_or_null(pairs)},
+                                 data_or_null(diameter), data_or_null(lower_sum),
+                                 data_or_null(pairs)},
                                 static_cast<PairMethod>(method), threads, tolerance);
         },
         "members"_a.noconvert(), "max_lower"_a.none(), "max_upper"_a.none(), "diameter"_a.none(),
-        "method"_a, "threads"_a, "pairs"_a.none() = nb::none(), "tolerance"_a = -1.0);
+        "lower_sum"_a.none(), "threads"_a, "tolerance"_a = -1.0, "pairs"_a.none() = nb::none(),
+        "method"_a = 0);
 
     m.def(
         "class_ends",

@@ -382,7 +382,7 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
     const std::size_t grain = 1 + (std::size_t{1} << 17) / work;
     // Few enough that what was checked is still in the cache when it is used.
     const std::size_t few = 1 + (std::size_t{1} << 18) / (size * sizeof(T));
-    const bool ends = out.max_lower || out.max_upper || tolerance >= 0;
+    const bool ends = out.ends() || tolerance >= 0;
     parallel_for(
         n, grain, threads,
         [&] { return Workspace<T>(M, K, method, out.diameter != nullptr); },

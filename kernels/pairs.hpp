@@ -13,15 +13,19 @@ enum class PairMethod { automatic = 0, plain = 1, signs = 2, sorted = 3 };
 // What is found of each of n instances P (n, M, K), C-contiguous:
 //   max_lower = max_y min_m P_my,  max_upper = max_y max_m P_my,
 //   diameter  = max_{m<m'} sum_y |P_my - P_m'y|,
+//   lower_sum = sum_y min_m P_my,
 //   pairs     = the members m, m' of a widest pair, (n, 2); only together with the diameter.
 // An output that is not wanted is nullptr and costs nothing.
 struct ClosedForms {
-    double *max_lower, *max_upper, *diameter;
+    double *max_lower, *max_upper, *diameter, *lower_sum = nullptr;
     std::int64_t* pairs = nullptr;
 
+    bool ends() const { return max_lower || max_upper || lower_sum; }
+
     ClosedForms from(std::size_t begin) const {
-        return {max_lower ? max_lower + begin : nullptr, max_upper ? max_upper + begin : nullptr,
-                diameter ? diameter + begin : nullptr, pairs ? pairs + 2 * begin : nullptr};
+        const auto moved = [begin](double* out) { return out ? out + begin : nullptr; };
+        return {moved(max_lower), moved(max_upper), moved(diameter), moved(lower_sum),
+                pairs ? pairs + 2 * begin : nullptr};
     }
 };
 

@@ -18,13 +18,13 @@ AUTOMATIC, PLAIN, SIGNS, SORTED = range(4)
 
 def closed_forms(P, method=AUTOMATIC, threads=2):
     low, high, wide = np.full((3, len(P)), np.nan)
-    _kernels.closed_forms(P, low, high, wide, method, threads)
+    _kernels.closed_forms(P, low, high, wide, None, threads, method=method)
     return low, high, wide
 
 
 def diameter(P, method=AUTOMATIC, threads=2):
     wide = np.full(len(P), np.nan)
-    _kernels.closed_forms(P, None, None, wide, method, threads)
+    _kernels.closed_forms(P, None, None, wide, None, threads, method=method)
     return wide
 
 
@@ -59,6 +59,9 @@ def test_extremes(P):
     low, high, _ = closed_forms(P)
     assert_array_equal(low, P.min(axis=1).max(axis=1))
     assert_array_equal(high, P.max(axis=(1, 2)))
+    total = np.full(len(P), np.nan)
+    _kernels.closed_forms(P, None, None, None, total, 2)
+    assert_allclose(total, P.min(axis=1).sum(axis=1, dtype=float), rtol=1e-14)
 
 
 @dtypes
@@ -88,10 +91,11 @@ def test_extremes_alone(dtype, M, K):
     for y in range(K):  # the largest of the smallest is in every class once
         favoured = P.copy()
         favoured[y % 5, :, y] = 1.0 - 1e-3 * np.arange(M) / M
-        low, high = np.full((2, 5), np.nan)
-        _kernels.closed_forms(favoured, low, high, None, AUTOMATIC, 2)
+        low, high, total = np.full((3, 5), np.nan)
+        _kernels.closed_forms(favoured, low, high, None, total, 2)
         assert_array_equal(low, favoured.min(axis=1).max(axis=1))
         assert_array_equal(high, favoured.max(axis=(1, 2)))
+        assert_allclose(total, favoured.min(axis=1).sum(axis=1, dtype=float), rtol=1e-14)
 
 
 @dtypes
@@ -117,14 +121,15 @@ def test_no_pair_is_forgotten(pair, method):
 
 def test_outputs_that_are_not_wanted():
     P = ENSEMBLES["disagreeing"]
-    low, high, wide = closed_forms(P)
+    everything = np.full((4, len(P)), np.nan)
+    _kernels.closed_forms(P, *everything, 2)
     one = np.empty(len(P))
-    for position, expected in enumerate((low, high, wide)):
-        outputs = [None, None, None]
+    for position, expected in enumerate(everything):
+        outputs = [None, None, None, None]
         outputs[position] = one
-        _kernels.closed_forms(P, *outputs, AUTOMATIC, 2)
+        _kernels.closed_forms(P, *outputs, 2)
         assert_array_equal(one, expected)
-    _kernels.closed_forms(P, None, None, None, AUTOMATIC, 2)
+    _kernels.closed_forms(P, None, None, None, None, 2)
 
 
 @dtypes
@@ -150,7 +155,7 @@ def test_an_instance_does_not_feel_its_neighbours(dtype, M, K):
     P = dirichlet(19, M, K, 0.5, seed=M * 100 + K).astype(dtype)
     whole = closed_forms(P)
     places = np.empty((19, 2), np.int64)
-    _kernels.closed_forms(P, None, None, np.empty(19), AUTOMATIC, 1, places)
+    _kernels.closed_forms(P, None, None, np.empty(19), None, 1, pairs=places)
     entropy, members = np.empty(19), np.empty(19, np.int64)
     _kernels.min_entropy(P, entropy, members, 1)
     for first in range(19):
@@ -159,7 +164,7 @@ def test_an_instance_does_not_feel_its_neighbours(dtype, M, K):
             for one, all_of_them in zip(closed_forms(P[part]), whole, strict=True):
                 assert_array_equal(one, all_of_them[part])
             pairs = np.empty((stop - first, 2), np.int64)
-            _kernels.closed_forms(P[part], None, None, np.empty(len(pairs)), AUTOMATIC, 1, pairs)
+            _kernels.closed_forms(P[part], None, None, np.empty(len(pairs)), None, 1, pairs=pairs)
             assert_array_equal(pairs, places[part])
             value, member = np.empty(len(pairs)), np.empty(len(pairs), np.int64)
             _kernels.min_entropy(P[part], value, member, 1)
@@ -416,7 +421,7 @@ def test_rows_are_checked_in_passing(dtype, shape, wanted):
             return _kernels.tv_profile(P, low, high, wide, value, gap, threads, tolerance)
         low, high = (None, None) if wanted == "diameter" else (low, high)
         wide = None if wanted == "extremes" else wide
-        return _kernels.closed_forms(P, low, high, wide, AUTOMATIC, threads, None, tolerance)
+        return _kernels.closed_forms(P, low, high, wide, None, threads, tolerance)
 
     assert first_bad(P) == -1
     rng = np.random.default_rng(0)
@@ -442,8 +447,8 @@ def test_what_is_found_does_not_depend_on_the_check(dtype):
     for shape in PASSING:
         P = dirichlet(*shape).astype(dtype)
         one, other = np.full((2, 3, len(P)), np.nan)
-        _kernels.closed_forms(P, *one, AUTOMATIC, 2)
-        _kernels.closed_forms(P, *other, AUTOMATIC, 2, None, 1e-5)
+        _kernels.closed_forms(P, *one, None, 2)
+        _kernels.closed_forms(P, *other, None, 2, 1e-5)
         assert_array_equal(one, other)
 
 
@@ -472,7 +477,7 @@ def test_members_close_together_keep_their_digits(apart):
 )
 def test_awkward_arrays_are_not_converted_in_silence(P):
     with pytest.raises(TypeError):
-        _kernels.closed_forms(P, None, None, np.empty(2), AUTOMATIC, 1)
+        _kernels.closed_forms(P, None, None, np.empty(2), None, 1)
 
 
 def test_instruction_set_is_named():

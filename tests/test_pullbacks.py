@@ -27,9 +27,9 @@ def test_the_widest_pair_has_the_diameter(name, method):
     P = ENSEMBLES[name]
     n = len(P)
     wide, pairs = np.empty(n), np.full((n, 2), -1)
-    _kernels.closed_forms(P, None, None, wide, method, 2, pairs)
+    _kernels.closed_forms(P, None, None, wide, None, 2, pairs=pairs, method=method)
     plain = np.empty(n)
-    _kernels.closed_forms(P, None, None, plain, method, 2)
+    _kernels.closed_forms(P, None, None, plain, None, 2, method=method)
     assert_allclose(wide, plain, rtol=1e-14)
     first, second = (P[np.arange(n), pairs[:, end]].astype(np.float64) for end in (0, 1))
     assert_allclose(np.abs(first - second).sum(axis=1), wide, atol=1e-14)
@@ -39,7 +39,7 @@ def test_the_widest_pair_has_the_diameter(name, method):
 def test_the_widest_of_many_pairs(shape):
     P = dirichlet(*shape)
     wide, pairs = np.empty(len(P)), np.empty((len(P), 2), np.int64)
-    _kernels.closed_forms(P, None, None, wide, 0, 1, pairs)
+    _kernels.closed_forms(P, None, None, wide, None, 1, pairs=pairs)
     for members, (i, j), value in zip(P, pairs, wide, strict=True):
         apart = np.abs(members[:, None] - members).sum(axis=2)
         assert_allclose([value, apart[i, j]], apart.max(), rtol=1e-13)

@@ -12,10 +12,11 @@ def closed_forms(
     max_lower: _Out | None,
     max_upper: _Out | None,
     diameter: _Out | None,
-    method: int,
+    lower_sum: _Out | None,
     threads: int,
-    pairs: NDArray[int64] | None = None,
     tolerance: float = -1.0,
+    pairs: NDArray[int64] | None = None,
+    method: int = 0,
 ) -> int: ...
 def class_ends(members: _Float, lower: _Out | None, upper: _Out | None, threads: int) -> None: ...
 def edge_diameter(

@@ -51,13 +51,14 @@ def tolerance_of(dtype: np.dtype[Any]) -> float:
 def numeric(x: Any, name: str) -> Array:
     """Return `x` as a real floating array, refusing what is not numeric."""
     array = to_numpy(x, name)[0]
-    if array.dtype.kind == "c":
-        refuse(name, f"is complex ({array.dtype})", "pass real probabilities")
-    if array.dtype.kind in "biu":
+    kind = array.dtype.kind
+    if kind == "f":
+        return array
+    if kind in "biu":
         return array.astype(np.float64)
-    if array.dtype.kind != "f":
-        refuse(name, f"is not numeric (dtype {array.dtype})", "pass an array of floats")
-    return array
+    if kind == "c":
+        refuse(name, f"is complex ({array.dtype})", "pass real probabilities")
+    refuse(name, f"is not numeric (dtype {array.dtype})", "pass an array of floats")
 
 
 def finite(x: Any, name: str) -> Array:

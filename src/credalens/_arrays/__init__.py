@@ -77,6 +77,8 @@ def is_lazy(x: Any) -> bool:
 
 def origin_of(x: Any) -> Origin:
     """Return where `x` is; nothing is computed or copied."""
+    if type(x) is np.ndarray:
+        return NUMPY
     if is_lazy(x):
         return Origin("dask", where="lazy")
     if _is_torch(x):
@@ -252,7 +254,7 @@ def _is_plain(array: Array, large: bool) -> bool:
 def per_instance(
     array: Array,
     kernel: Callable[..., None],
-    shapes: Sequence[tuple[int, ...]],
+    shapes: Sequence[tuple[int, ...] | None],
     *,
     rows: int | None = None,
     dtype: type[np.floating[Any]] | None = None,
@@ -260,13 +262,13 @@ def per_instance(
 ) -> list[Array]:
     """Run ``kernel(block, *outputs)`` over the instances of ``(..., M, K)``.
 
-    `shapes` are the trailing shapes of the float64 outputs; results come back with the leading
-    axes of `array` and in its dtype, or in `dtype`.
+    `shapes` are the trailing shapes of the float64 outputs; one that is not wanted has None and is
+    None. Results come back with the leading axes of `array` and in its dtype, or in `dtype`.
     """
     if _is_plain(array, large) and dtype in (None, np.float64):
         n = len(array)
         if rows is None or n <= rows:
-            results = [np.empty((n, *shape)) for shape in shapes]
+            results = _outputs(n, shapes)
             kernel(array, *results)
             return results
     lead = array.shape[:-2]
@@ -274,16 +276,20 @@ def per_instance(
     n = math.prod(lead)
     # A float64 result is written in place, any other is rounded once, at the end.
     direct = kind.type is np.float64
-    results = [np.empty((n, *shape), kind) for shape in shapes]
+    results = _outputs(n, shapes, kind)
     for start, stop, block in blocks(array, 2, rows=rows, large=large):
-        if direct:
-            whole = stop - start == n
-            kernel(block, *(results if whole else [r[start:stop] for r in results]))
-            continue
-        outputs = [np.empty((stop - start, *shape)) for shape in shapes]
+        places: list[Any] = [None if r is None else r[start:stop] for r in results]
+        outputs = places if direct else _outputs(stop - start, shapes)
         kernel(block, *outputs)
-        for result, output in zip(results, outputs, strict=True):
-            result[start:stop] = output
-    if len(lead) == 1:
-        return results
-    return [r.reshape(lead + shape) for r, shape in zip(results, shapes, strict=True)]
+        for place, output in zip(places, outputs, strict=True):
+            if place is not output:
+                place[...] = output
+    if len(lead) != 1:
+        results = [None if r is None else r.reshape(lead + r.shape[1:]) for r in results]
+    return results
+
+
+def _outputs(
+    n: int, shapes: Sequence[tuple[int, ...] | None], dtype: np.dtype[Any] = DOUBLE
+) -> list[Any]:
+    return [None if shape is None else np.empty((n, *shape), dtype) for shape in shapes]

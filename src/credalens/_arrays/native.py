@@ -29,6 +29,11 @@ def wide_dtype(x: Any) -> Any:
     return xp.float32 if x.device.type == "mps" else xp.float64
 
 
+def row_sums(x: Any) -> Any:
+    """Return the sums of rows ``(..., K)``, in double precision where there is one."""
+    return namespace(x).sum(x, axis=-1, dtype=wide_dtype(x))
+
+
 def numpy_dtype(x: Any) -> np.dtype[Any]:
     """Return NumPy's dtype for `x`, single precision for what NumPy does not know."""
     name = str(x.dtype).rpartition(".")[2]

@@ -42,7 +42,7 @@ def as_distance(distance: Any, n_classes: int | None = None) -> Distance:
            [1., 0., 1.],
            [2., 1., 0.]])
     """
-    if not isinstance(distance, Distance):
+    if isinstance(distance, str) or not isinstance(distance, Distance):
         return NAMES[_validation.one_of(distance, "distance", NAMES)](n_classes)
     if n_classes is not None:
         distance.check_classes(n_classes)

@@ -51,7 +51,7 @@ class TotalVariation(Distance):
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
         def kernel(block: Array, wide: Array) -> None:
-            _kernels.closed_forms(block, None, None, wide, 0, num_threads())
+            _kernels.closed_forms(block, None, None, wide, None, num_threads())
 
         (wide,) = per_instance(points, kernel, [()], large=True)
         return wide / 2

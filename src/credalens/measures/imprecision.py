@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from credalens._arrays import is_native, namespace, native
+from credalens._arrays import namespace
 from credalens.distances import as_distance
 from credalens.measures.distance import warn_of_error
 from credalens.sets.anywhere import anywhere
@@ -91,8 +89,6 @@ def imprecision_bound(Q: Any) -> Any:
     >>> round(float(cl.imprecision_bound([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])), 3)
     0.2
     """
-    lower = Q.plain().lower()
-    wide = native.wide_dtype(lower) if is_native(lower) else np.float64
-    certain = namespace(lower).sum(lower, axis=-1, dtype=wide)
+    certain = Q.plain().lower_sum()
     # Precise rows may sum to a little more than 1.
-    return Q.answer(namespace(certain).clip(1 - certain, min=0.0))
+    return Q.answer(namespace(certain).clip(1.0 - certain, 0.0, None))

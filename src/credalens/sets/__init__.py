@@ -37,8 +37,9 @@ def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> Credal
     >>> cl.as_credal_set([[0.5, 0.5], [0.9, 0.1]])
     ConvexHull(batch_shape=(), n_members=2, n_classes=2, dtype=float64)
     """
-    if isinstance(x, CredalSet):
-        return x
-    if type(x) is not ndarray and is_probly(x):
-        return from_probly(x)
+    if type(x) is not ndarray:
+        if isinstance(x, CredalSet):
+            return x
+        if is_probly(x):
+            return from_probly(x)
     return ConvexHull(x, validate=validate)

@@ -201,9 +201,12 @@ def anywhere(function: F) -> F:
 
     @functools.wraps(function)
     def measure(*args: Any, **kwargs: Any) -> Any:
-        if not args and first not in kwargs:
+        if args:
+            given, *args = args  # type: ignore[assignment]
+        elif first in kwargs:
+            given = kwargs.pop(first)
+        else:
             signature.bind()  # the error that a call without arguments gets
-        given, args = (args[0], args[1:]) if args else (kwargs.pop(first), ())
         Q = as_credal_set(given, validate="later")
         if Q.origin.where == "host":
             return function(Q, *args, **kwargs)

@@ -115,7 +115,7 @@ class ArraySet(CredalSet):
         if self.origin.where == "device":
             copies = (to_numpy(native.frozen(part), "data")[0] for part in self._parts)
             return self._of(tuple(copies), NUMPY)
-        return self if self.origin == NUMPY else self._of(self._parts, NUMPY)
+        return self if self.origin is NUMPY else self._of(self._parts, NUMPY)
 
     def settled(self, origin: Origin) -> Self:
         """Return the same sets as if their data had come from `origin`; they are on the host."""

@@ -243,6 +243,10 @@ class CredalSet(ABC):
         """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap."""
         return self.to_hull().tv_profile(diameter=diameter)
 
+    def lower_sum(self) -> Array:
+        """Return the sum of the lower probabilities of the classes, float64."""
+        return np.asarray(np.sum(self.lower(), axis=-1, dtype=np.float64))
+
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, its certified gap and, if asked, where it is."""
         return self.to_hull().max_entropy(distribution=distribution)

@@ -77,7 +77,7 @@ class ConvexHull(MemberSet):
         normalize: bool = False,
         validate: bool | Literal["later"] = True,
     ) -> None:
-        if isinstance(validate, str):
+        if validate != "later" and isinstance(validate, str):
             _validation.one_of(validate, "validate", ["later"])
         if type(members) is np.ndarray and axis is None:
             self._receive(members, NUMPY, normalize, validate)

@@ -82,7 +82,7 @@ class MemberSet(CredalSet):
         def kernel(block: Array, worst: Array, best: Array) -> None:
             # The largest of what is turned round is the smallest.
             gains = _expected(block, -costs)
-            _kernels.closed_forms(gains, worst, best, None, 0, num_threads())
+            _kernels.closed_forms(gains, worst, best, None, None, num_threads())
             np.negative(worst, out=worst)
             np.negative(best, out=best)
 
@@ -96,11 +96,14 @@ class MemberSet(CredalSet):
         # A block in single precision is held twice more, in double: as it is, and multiplied.
         return max(1, math.prod(self.batch_shape) // 16)
 
-    def _in_passing(self, kernel: Callable[..., int], count: int) -> list[Array]:
-        """Run a kernel that checks rows while it reads them, and fills `count` numbers an instance.
+    def _in_passing(
+        self, kernel: Callable[..., int], *wanted: bool, dtype: Any = None
+    ) -> list[Array]:
+        """Run a kernel that checks rows while it reads them, for a number an instance of each kind.
 
-        It is given a tolerance first, negative where rows are known to be good, and returns the
-        first instance that is not, or -1.
+        After its outputs it is given the number of threads and a tolerance, negative where rows are
+        known to be good; it returns the first instance that is not, or -1. An output that is not
+        wanted is None. Results are in the dtype of the members, or in `dtype`.
         """
         tolerance, failed = -1.0, False
         if not self._trusted:
@@ -109,12 +112,13 @@ class MemberSet(CredalSet):
 
         def run(*arrays: Array) -> None:
             nonlocal failed
-            failed |= kernel(tolerance, *arrays) >= 0
+            failed |= kernel(*arrays, num_threads(), tolerance) >= 0
 
-        results = per_instance(self._array, run, [()] * count, large=True)
+        shapes = [() if w else None for w in wanted]
+        results = per_instance(self._array, run, shapes, dtype=dtype, large=True)
         if failed:
             self._members  # noqa: B018  # refused, unless it is on the edge of what is allowed
-            return self._in_passing(kernel, count)
+            return self._in_passing(kernel, *wanted, dtype=dtype)
         self._trust()
         return results
 
@@ -124,8 +128,8 @@ class MemberSet(CredalSet):
         A distance that is convex in both arguments has its maximum at a pair of members.
         """
         if is_tv(distance):
-            (wide,) = self._closed_forms(ends=False, diameter=True)
-            return wide / 2
+            _, _, wide, _ = self._in_passing(_kernels.closed_forms, False, False, True, False)
+            return np.asarray(wide / 2)
         return distance.diameter(self._members)
 
     def reach(self, distance: HasDiameter) -> Array:
@@ -137,18 +141,13 @@ class MemberSet(CredalSet):
 
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
-        results = self._closed_forms(ends=True, diameter=diameter)
-        return results[0], results[1], results[2] if diameter else None
+        low, high, wide, _ = self._in_passing(_kernels.closed_forms, True, True, diameter, False)
+        return low, high, wide
 
-    def _closed_forms(self, *, ends: bool, diameter: bool) -> list[Array]:
-        """Return, as far as asked, largest lower and upper probabilities and L1 diameters."""
-
-        def kernel(tolerance: float, block: Array, *found: Array) -> int:
-            low, high = found[:2] if ends else (None, None)
-            wide = found[-1] if diameter else None
-            return _kernels.closed_forms(block, low, high, wide, 0, num_threads(), None, tolerance)
-
-        return self._in_passing(kernel, 2 * ends + diameter)
+    def lower_sum(self) -> Array:
+        """Return the sum of the lower probabilities of the classes, float64."""
+        wanted = False, False, False, True
+        return self._in_passing(_kernels.closed_forms, *wanted, dtype=np.float64)[3]
 
     def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
         """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap.
@@ -156,15 +155,8 @@ class MemberSet(CredalSet):
         One pass over the data: an instance is read once and everything is done while it is in the
         cache.
         """
-
-        def kernel(
-            tolerance: float, block: Array,
-            low: Array, high: Array, value: Array, gap: Array, wide: Array | None = None,
-        ) -> int:  # fmt: skip
-            return _kernels.tv_profile(block, low, high, wide, value, gap, num_threads(), tolerance)
-
-        low, high, value, gap, *wide = self._in_passing(kernel, 5 if diameter else 4)
-        return low, high, wide[0] if diameter else None, value, gap
+        results = self._in_passing(_kernels.tv_profile, True, True, diameter, True, True)
+        return tuple(results)  # type: ignore[return-value]
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, its certified gap and, if asked, where it is."""

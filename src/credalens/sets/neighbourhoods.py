@@ -70,6 +70,10 @@ class Contamination(Neighbourhood):
     def _high_end(center: Array, size: Array) -> Array:
         return np.asarray(np.minimum((1 - size) * center + size, 1.0))
 
+    def lower_sum(self) -> Array:
+        """Return the sum of the lower probabilities of the classes, float64."""
+        return 1.0 - self._parts[1].astype(np.float64) * (self.n_classes > 1)
+
     def _best(self, f: Array, *parts: Array) -> Array:
         center, epsilon = parts
         best = (1 - epsilon)[:, None] * center

@@ -62,7 +62,7 @@ def _tv_pull(
     pairs = weights = dual = None
     if wide is not None:
         pairs = np.empty((n, 2), np.int64)
-        _kernels.closed_forms(block, None, None, np.empty(n), 0, num_threads(), pairs)
+        _kernels.closed_forms(block, None, None, np.empty(n), None, num_threads(), pairs=pairs)
     if value is not None:
         weights, dual = np.empty((n, M)), np.empty((n, K))
         _kernels.solve_games(block, np.empty(n), np.empty(n), weights, dual, num_threads())

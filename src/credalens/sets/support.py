@@ -249,7 +249,7 @@ def largest(rows: Array) -> Array:
     result = np.empty(math.prod(rows.shape[:-1]))
     for start, stop, block in blocks(rows, 1, large=True):
         # A hull of one member each.
-        _kernels.closed_forms(block[:, None], None, result[start:stop], None, 0, num_threads())
+        _kernels.closed_forms(block[:, None], None, result[start:stop], None, None, num_threads())
     return result.reshape(rows.shape[:-1])
 
 

@@ -48,6 +48,10 @@ class TensorSet:
         """Return the upper probability of each class, or largest expectations."""
         return self._ends()[1] if f is None else self._greatest(self._functions(f), f)
 
+    def lower_sum(self) -> Any:
+        """Return the sum of the lower probabilities of the classes."""
+        return native.row_sums(self.lower())
+
     def _functions(self, f: Any) -> Array:
         return np.atleast_2d(_validation.expectands(f, self.n_classes))
 

@@ -64,6 +64,10 @@ class TensorHull:
         )
         return values if functions.ndim == 2 else values[..., 0]
 
+    def lower_sum(self) -> Any:
+        """Return the sum of the lower probabilities of the classes."""
+        return native.row_sums(self.lower())
+
     def lower_probability(self, event: Any) -> Any:
         """Return the smallest probability of an event."""
         return self.lower(_validation.event(event, self.n_classes))
