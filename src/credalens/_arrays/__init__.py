@@ -292,4 +292,6 @@ def per_instance(
 def _outputs(
     n: int, shapes: Sequence[tuple[int, ...] | None], dtype: np.dtype[Any] = DOUBLE
 ) -> list[Any]:
-    return [None if shape is None else np.empty((n, *shape), dtype) for shape in shapes]
+    return [
+        None if shape is None else np.empty((n, *shape) if shape else n, dtype) for shape in shapes
+    ]

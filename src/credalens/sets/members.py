@@ -97,13 +97,12 @@ class MemberSet(CredalSet):
         return max(1, math.prod(self.batch_shape) // 16)
 
     def _in_passing(
-        self, kernel: Callable[..., int], *wanted: bool, dtype: Any = None
+        self, kernel: Callable[..., int], shapes: list[tuple[()] | None], dtype: Any = None
     ) -> list[Array]:
-        """Run a kernel that checks rows while it reads them, for a number an instance of each kind.
+        """Run a kernel that checks rows while it reads them; the rest as in `per_instance`.
 
         After its outputs it is given the number of threads and a tolerance, negative where rows are
-        known to be good; it returns the first instance that is not, or -1. An output that is not
-        wanted is None. Results are in the dtype of the members, or in `dtype`.
+        known to be good; it returns the first instance that is not, or -1.
         """
         tolerance, failed = -1.0, False
         if not self._trusted:
@@ -114,11 +113,10 @@ class MemberSet(CredalSet):
             nonlocal failed
             failed |= kernel(*arrays, num_threads(), tolerance) >= 0
 
-        shapes = [() if w else None for w in wanted]
         results = per_instance(self._array, run, shapes, dtype=dtype, large=True)
         if failed:
             self._members  # noqa: B018  # refused, unless it is on the edge of what is allowed
-            return self._in_passing(kernel, *wanted, dtype=dtype)
+            return self._in_passing(kernel, shapes, dtype)
         self._trust()
         return results
 
@@ -128,7 +126,7 @@ class MemberSet(CredalSet):
         A distance that is convex in both arguments has its maximum at a pair of members.
         """
         if is_tv(distance):
-            _, _, wide, _ = self._in_passing(_kernels.closed_forms, False, False, True, False)
+            wide = self._in_passing(_kernels.closed_forms, [None, None, (), None])[2]
             return np.asarray(wide / 2)
         return distance.diameter(self._members)
 
@@ -141,13 +139,13 @@ class MemberSet(CredalSet):
 
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
-        low, high, wide, _ = self._in_passing(_kernels.closed_forms, True, True, diameter, False)
+        shapes = [(), (), () if diameter else None, None]
+        low, high, wide, _ = self._in_passing(_kernels.closed_forms, shapes)
         return low, high, wide
 
     def lower_sum(self) -> Array:
         """Return the sum of the lower probabilities of the classes, float64."""
-        wanted = False, False, False, True
-        return self._in_passing(_kernels.closed_forms, *wanted, dtype=np.float64)[3]
+        return self._in_passing(_kernels.closed_forms, [None, None, None, ()], np.float64)[3]
 
     def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
         """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap.
@@ -155,8 +153,9 @@ class MemberSet(CredalSet):
         One pass over the data: an instance is read once and everything is done while it is in the
         cache.
         """
-        results = self._in_passing(_kernels.tv_profile, True, True, diameter, True, True)
-        return tuple(results)  # type: ignore[return-value]
+        shapes = [(), (), () if diameter else None, (), ()]
+        low, high, wide, value, gap = self._in_passing(_kernels.tv_profile, shapes)
+        return low, high, wide, value, gap
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, its certified gap and, if asked, where it is."""
