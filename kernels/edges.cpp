@@ -40,7 +40,7 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
     const Grain grain = in_lanes ? Grain::of_lanes((std::size_t{1} << 21) / (sent * (6 + M / 2)))
                                  : Grain(1 + (std::size_t{1} << 15) / size);
     const std::size_t scratch =
-        in_lanes ? lanes_scratch(K + 1 + sent) : K + 1 + std::min(n, 2 * grain.piece) * sent;
+        in_lanes ? lanes_scratch(2 * K + 1 + sent) : K + 1 + std::min(n, 2 * grain.piece) * sent;
     parallel_for(
         n, grain, threads, [&] { return std::vector<double>(scratch); },
         [&](std::vector<double>& ws, std::size_t begin, std::size_t end) {
@@ -56,6 +56,20 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
         });
 }
 
+template <class T>
+void cumulative_diameter(const T* P, std::size_t n, int M, int K, double* diameter, int threads) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    parallel_for(
+        n, Grain::of_lanes((std::size_t{1} << 18) / size), threads,
+        [&] { return std::vector<double>(lanes_scratch(3 * static_cast<std::size_t>(K))); },
+        [&](std::vector<double>& ws, std::size_t begin, std::size_t end) {
+            cumulative_diameter_in_lanes(P + begin * size, end - begin, M, K, diameter + begin,
+                                         ws.data());
+        });
+}
+
+template void cumulative_diameter(const float*, std::size_t, int, int, double*, int);
+template void cumulative_diameter(const double*, std::size_t, int, int, double*, int);
 template void edge_diameter(const float*, std::size_t, int, int, const EdgeList&, double*, int);
 template void edge_diameter(const double*, std::size_t, int, int, const EdgeList&, double*, int);
 

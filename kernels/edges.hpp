@@ -1,4 +1,5 @@
-// Wasserstein diameters on a line or a tree: what pairs of members send across its edges.
+// Diameters on ordered classes: Wasserstein's on a line or a tree, by what pairs of members send
+// across its edges, and Kolmogorov's.
 #pragma once
 
 #include <cstddef>
@@ -21,5 +22,9 @@ struct EdgeList {
 template <class T>
 void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edges,
                    double* diameter, int threads);
+
+// The largest over pairs of members and classes y of |P_m(up to y) - P_m'(up to y)|.
+template <class T>
+void cumulative_diameter(const T* P, std::size_t n, int M, int K, double* diameter, int threads);
 
 }  // namespace credalens

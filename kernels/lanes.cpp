@@ -104,6 +104,12 @@ void edge_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const E
 }
 
 template <class T>
+void cumulative_diameter_in_lanes(const T* P, std::size_t count, int M, int K, double* diameter,
+                                  double* scratch) {
+    CREDALENS_BEST(cumulative_diameter, P, count, M, K, diameter, aligned(scratch));
+}
+
+template <class T>
 void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const double* V, int r,
                               double* square, double* scratch) {
     CREDALENS_BEST(square_diameter, P, count, M, K, V, r, square, aligned(scratch));
@@ -141,6 +147,8 @@ template void edge_diameter_in_lanes(const float*, std::size_t, int, int, const 
                                      double*);
 template void edge_diameter_in_lanes(const double*, std::size_t, int, int, const EdgeList&, double*,
                                      double*);
+template void cumulative_diameter_in_lanes(const float*, std::size_t, int, int, double*, double*);
+template void cumulative_diameter_in_lanes(const double*, std::size_t, int, int, double*, double*);
 template void square_diameter_in_lanes(const float*, std::size_t, int, int, const double*, int,
                                        double*, double*);
 template void square_diameter_in_lanes(const double*, std::size_t, int, int, const double*, int,

@@ -36,10 +36,15 @@ template <class T>
 void leave_one_out_in_lanes(const T* P, std::size_t count, int M, int K, const LeaveOneOut& out,
                             double* scratch);
 
-// As `edge_diameter`, for `count` instances in one thread; K + 1 + M E entries.
+// As `edge_diameter`, for `count` instances in one thread; 2 K + 1 + M E entries.
 template <class T>
 void edge_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
                             double* diameter, double* scratch);
+
+// As `cumulative_diameter` of edges.hpp, for `count` instances in one thread; 3 K entries.
+template <class T>
+void cumulative_diameter_in_lanes(const T* P, std::size_t count, int M, int K, double* diameter,
+                                  double* scratch);
 
 // As `square_diameter` of euclid.hpp, for `count` instances in one thread; M (K + r) entries.
 template <class T>

@@ -632,23 +632,48 @@ void edge_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& 
                    double* diameter, double* scratch) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     Lanes* sums = reinterpret_cast<Lanes*>(scratch);
-    Lanes* across = sums + K + 1;
+    Lanes *entries = sums + K + 1, *across = entries + K;
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
         for (int m = 0; m < M; ++m) {
-            const Sources<T> row(P + first * size + static_cast<std::size_t>(m) * K, size, left);
+            Sources<T>(P + first * size + static_cast<std::size_t>(m) * K, size, left)
+                .all(static_cast<std::size_t>(K), entries);
             sums[0] = Lanes{};
-            for (int y = 0; y < K; ++y) sums[y + 1] = sums[y] + row[edges.order[y]];
+            for (int y = 0; y < K; ++y) sums[y + 1] = sums[y] + entries[edges.order[y]];
             Lanes* sent = across + static_cast<std::size_t>(m) * edges.size;
             for (int e = 0; e < edges.size; ++e) {
                 const std::int64_t start = edges.start[e], stop = edges.stop[e];
                 // A class alone on its side is not to suffer from the rounding of two sums.
-                const Lanes side = stop == start + 1 ? row[edges.order[start]]
+                const Lanes side = stop == start + 1 ? entries[edges.order[start]]
                                                      : sums[stop] - sums[start];
                 sent[e] = edges.length[e] * side;
             }
         }
         write(widest_pair<Absolute>({}, across, M, edges.size), left, diameter + first);
+    }
+}
+
+template <class T>
+void cumulative_diameter(const T* P, std::size_t count, int M, int K, double* diameter,
+                         double* scratch) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    Lanes* entries = reinterpret_cast<Lanes*>(scratch);
+    Lanes *low = entries + K, *high = low + K;
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        for (int m = 0; m < M; ++m) {
+            Sources<T>(P + first * size + static_cast<std::size_t>(m) * K, size, left)
+                .all(static_cast<std::size_t>(K), entries);
+            Lanes below = {};
+            for (int y = 0; y + 1 < K; ++y) {
+                below += entries[y];
+                low[y] = m == 0 ? below : smaller(below, low[y]);
+                high[y] = m == 0 ? below : larger(below, high[y]);
+            }
+        }
+        Lanes widest = {};
+        for (int y = 0; y + 1 < K; ++y) widest = larger(high[y] - low[y], widest);
+        write(widest, left, diameter + first);
     }
 }
 

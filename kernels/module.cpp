@@ -115,6 +115,15 @@ void bind(nb::module_& m) {
         "threads"_a);
 
     m.def(
+        "cumulative_diameter",
+        [](Members<T> P, Out1 diameter, int threads) {
+            nb::gil_scoped_release release;
+            cumulative_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                                static_cast<int>(P.shape(2)), diameter.data(), threads);
+        },
+        "members"_a.noconvert(), "diameter"_a, "threads"_a);
+
+    m.def(
         "square_diameter",
         [](Members<T> P, Rows<double> points, Out1 square, int threads) {
             nb::gil_scoped_release release;

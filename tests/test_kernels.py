@@ -133,6 +133,19 @@ def test_outputs_that_are_not_wanted():
 
 
 @dtypes
+@pytest.mark.parametrize("n", [1, 8, 21])
+@pytest.mark.parametrize(("M", "K"), [(1, 4), (2, 1), (2, 2), (5, 3), (7, 10), (4, 17), (3, 500)])
+def test_cumulative_diameter(dtype, n, M, K):
+    P = dirichlet(n, M, K, 0.5, seed=M * 100 + K).astype(dtype)
+    below = np.cumsum(P, axis=2, dtype=float)[..., :-1]
+    expected = np.abs(below[:, :, None] - below[:, None]).max(axis=(1, 2, 3), initial=0.0)
+    for threads in (1, 2):
+        wide = np.full(n, np.nan)
+        _kernels.cumulative_diameter(P, wide, threads)
+        assert_array_equal(wide, expected)
+
+
+@dtypes
 @pytest.mark.parametrize("M", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("K", [1, 3, 8, 17])
 def test_ends_of_each_class(dtype, M, K):

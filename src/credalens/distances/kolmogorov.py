@@ -53,12 +53,9 @@ class Kolmogorov(Distance):
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
         def kernel(block: Array, wide: Array) -> None:
-            below = np.cumsum(block[..., :-1], axis=2, dtype=np.float64)
-            low, high = np.empty((2, len(block), below.shape[2]))
-            _kernels.class_ends(below, low, high, num_threads())
-            np.subtract(high, low, out=high).max(axis=1, out=wide, initial=0.0)
+            _kernels.cumulative_diameter(block, wide, num_threads())
 
-        (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
+        (wide,) = per_instance(points, kernel, [()], large=True)
         return wide
 
     def reach(self, points: Array) -> Array:
