@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "lanes.hpp"
 #include "parallel.hpp"
 
 namespace credalens {
@@ -34,33 +35,6 @@ double fill_level(const double* u, int K) {
         if (open == 0 || sum >= 1.0) break;
         const double next = t + (1.0 - sum) / open;
         if (!(next > t)) break;
-        t = next;
-    }
-    return t;
-}
-
-double clip(double t, double l, double u) { return t < l ? l : (t > u ? u : t); }
-
-// t with sum clip(t, l, u) = 1. The sum is increasing but neither convex nor concave: Newton inside
-// a bracket, bisection where a step would leave it.
-double clip_level(const double* l, const double* u, int K) {
-    double low = *std::min_element(l, l + K), high = *std::max_element(u, u + K);
-    double t = clip(1.0 / K, low, high);
-    for (int step = 0; step < 200 && low < high; ++step) {
-        double fixed = 0.0;
-        int open = 0;
-        for (int y = 0; y < K; ++y) {
-            const bool inside = l[y] < t && t < u[y];
-            open += inside;
-            fixed += inside ? 0.0 : clip(t, l[y], u[y]);
-        }
-        const double excess = fixed + open * t - 1.0;
-        if (excess == 0.0) break;
-        (excess < 0.0 ? low : high) = t;
-        double next = open > 0 ? (1.0 - fixed) / open : 0.5 * (low + high);
-        if (next == t) break;
-        if (!(next > low && next < high)) next = 0.5 * (low + high);
-        if (next <= low || next >= high) break;
         t = next;
     }
     return t;
@@ -266,19 +240,39 @@ void box_minimax(const double* bounds, std::size_t n, int K, double* value, int 
 
 void box_max_entropy(const double* bounds, std::size_t n, int K, double* value,
                      double* distribution, int threads) {
-    parallel_for(n, grain_of(20.0 * K), threads, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-            const double *l = bounds + i * 2 * K, *u = l + K;
-            const double t = clip_level(l, u, K);
-            double entropy = 0.0;
-            for (int y = 0; y < K; ++y) {
-                const double p = clip(t, l[y], u[y]);
-                entropy -= plogp(p);
-                if (distribution != nullptr) distribution[i * K + y] = p;
-            }
-            value[i] = std::max(entropy, 0.0);
-        }
-    });
+    parallel_for(
+        n, Grain::of_lanes(20000 / K), threads,
+        [K] { return std::vector<double>(lanes_scratch(2 * static_cast<std::size_t>(K))); },
+        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+            box_max_entropy_in_lanes(bounds + begin * 2 * K, end - begin, K, value + begin,
+                                     distribution ? distribution + begin * K : nullptr,
+                                     scratch.data());
+        });
+}
+
+void ball_minimax(const double* center, const double* radius, std::size_t n, int K, double* value,
+                  int threads) {
+    parallel_for(
+        n, Grain::of_lanes(40000 / K), threads,
+        [K] { return std::vector<double>(lanes_scratch(K)); },
+        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+            ball_minimax_in_lanes(center + begin * K, radius + begin, end - begin, K,
+                                  value + begin, scratch.data());
+        });
+}
+
+void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* center,
+                           const double* size, std::size_t n, int K, double* value,
+                           double* distribution, int threads) {
+    parallel_for(
+        n, Grain::of_lanes(20000 / K), threads,
+        [K] { return std::vector<double>(lanes_scratch(K)); },
+        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+            neighbourhood_entropy_in_lanes(kind, largest, center + begin * K, size + begin,
+                                           end - begin, K, value + begin,
+                                           distribution ? distribution + begin * K : nullptr,
+                                           scratch.data());
+        });
 }
 
 void box_min_entropy(const double* bounds, std::size_t n, int K, long max_nodes, double* value,

@@ -24,6 +24,21 @@ void box_minimax(const double* bounds, std::size_t n, int K, double* value, int 
 void box_max_entropy(const double* bounds, std::size_t n, int K, double* value,
                      double* distribution, int threads);
 
+// The neighbourhoods of a distribution, center (n, K), with a size (n) in [0, 1].
+enum class Neighbourhood { contamination = 0, ball = 1 };
+
+// min over p in the ball of max_y p_y: the radius is cut from the top. O(K) a step and a few steps.
+void ball_minimax(const double* center, const double* radius, std::size_t n, int K, double* value,
+                  int threads);
+
+// Upper or lower entropy in nats; `distribution` (n, K) may be null. The upper one is O(K) a step
+// and a few steps: the size fills up the smallest classes, in a ball at the cost of the largest. For
+// the lower one the largest class receives all, in a ball from the smallest ones: O(K) for each of
+// these that is emptied.
+void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* center,
+                           const double* size, std::size_t n, int K, double* value,
+                           double* distribution, int threads);
+
 // Lower entropy in nats by best-first branch and bound. The secants of -p ln p over the intervals of
 // a node give a fractional knapsack, whose one fractional class is split where it stands.
 //

@@ -131,6 +131,32 @@ std::size_t first_bad_in_lanes(const T* P, std::size_t rows, int K, double toler
     return CREDALENS_BEST(first_bad, P, rows, K, tolerance);
 }
 
+void box_max_entropy_in_lanes(const double* bounds, std::size_t count, int K, double* value,
+                              double* distribution, double* scratch) {
+    CREDALENS_BEST(box_max_entropy, bounds, count, K, value, distribution, aligned(scratch));
+}
+
+void ball_minimax_in_lanes(const double* center, const double* radius, std::size_t count, int K,
+                           double* value, double* scratch) {
+    CREDALENS_BEST(ball_minimax, center, radius, count, K, value, aligned(scratch));
+}
+
+void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const double* center,
+                                    const double* size, std::size_t count, int K, double* value,
+                                    double* distribution, double* scratch) {
+    double* const ws = aligned(scratch);
+    if (kind == Neighbourhood::ball) {
+        if (largest)
+            CREDALENS_BEST(ball_max_entropy, center, size, count, K, value, distribution, ws);
+        else
+            CREDALENS_BEST(ball_min_entropy, center, size, count, K, value, distribution, ws);
+    } else if (largest) {
+        CREDALENS_BEST(contamination_max_entropy, center, size, count, K, value, distribution, ws);
+    } else {
+        CREDALENS_BEST(contamination_min_entropy, center, size, count, K, value, distribution, ws);
+    }
+}
+
 template std::size_t closed_forms_in_lanes(const float*, std::size_t, int, int, const ClosedForms&,
                                            double, double*);
 template std::size_t closed_forms_in_lanes(const double*, std::size_t, int, int,

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "edges.hpp"
+#include "intervals.hpp"
 #include "leave_one_out.hpp"
 #include "pairs.hpp"
 
@@ -61,6 +62,16 @@ void least_entropy(const T* P, std::size_t count, int M, int K, double* value,
 // their sums, what is less than `tiny` of a row left out, zeros in the places after the last member.
 template <class T>
 void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int list);
+
+// As the functions of intervals.hpp without `_in_lanes`, for `count` instances in one thread; 2 K
+// entries for a box, K for a neighbourhood.
+void box_max_entropy_in_lanes(const double* bounds, std::size_t count, int K, double* value,
+                              double* distribution, double* scratch);
+void ball_minimax_in_lanes(const double* center, const double* radius, std::size_t count, int K,
+                           double* value, double* scratch);
+void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const double* center,
+                                    const double* size, std::size_t count, int K, double* value,
+                                    double* distribution, double* scratch);
 
 // The first of (rows, K) that is not a distribution, `rows` if there is none.
 template <class T>

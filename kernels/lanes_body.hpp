@@ -878,3 +878,205 @@ void least_entropy(const T* P, std::size_t count, int M, int K, double* value,
         for (std::size_t i = 0; member && i < kWidth && i < left; ++i) member[first + i] = place[i];
     }
 }
+
+CREDALENS_INLINE Lanes between(const Lanes& x, const Lanes& low, const Lanes& high) {
+    return x < low ? low : (x > high ? high : x);
+}
+
+// Collects the entropies of distributions class by class and, unless it is nullptr, the
+// distributions (count, K).
+struct EntropySum {
+    double* where;
+    std::size_t count;
+    int K;
+    Lanes sum = {};
+
+    CREDALENS_INLINE void add(int y, const Lanes& p) {
+        sum -= p * log_of<Lanes, Bits>(larger(p, Lanes{} + 1e-300));
+        if (where) write_member(p, count, K, where + y);
+    }
+    CREDALENS_INLINE void finish(double* value) const {
+        write(sum < 0.0 ? Lanes{} : sum, count, value);  // p = 1 + 1e-16 has none
+    }
+};
+
+CREDALENS_INLINE EntropySum entropy_sum(double* distribution, std::size_t first, std::size_t left,
+                                        int K) {
+    return {distribution ? distribution + first * K : nullptr, left, K};
+}
+
+// t with sum clip(t, l, u) = 1. The sum is increasing but neither convex nor concave: Newton inside
+// a bracket, bisection where a step would leave it. A lane that has its t keeps it.
+CREDALENS_INLINE Lanes clip_level(const Lanes* l, const Lanes* u, int K) {
+    Lanes low = l[0], high = u[0];
+    for (int y = 1; y < K; ++y) {
+        low = smaller(l[y], low);
+        high = larger(u[y], high);
+    }
+    Lanes t = between(Lanes{} + 1.0 / K, low, high);
+    Marks going = low < high;
+    for (int step = 0; step < 200 && any(going); ++step) {
+        Lanes fixed = {}, open = {};
+        for (int y = 0; y < K; ++y) {
+            const Marks inside = (l[y] < t) & (t < u[y]);
+            open += inside ? Lanes{} + 1.0 : Lanes{};
+            fixed += inside ? Lanes{} : between(t, l[y], u[y]);
+        }
+        const Lanes excess = fixed + open * t - 1.0;
+        going &= excess != 0.0;
+        low = going & (excess < 0.0) ? t : low;
+        high = going & (excess > 0.0) ? t : high;
+        const Lanes middle = 0.5 * (low + high);
+        Lanes next = open > 0.0 ? (1.0 - fixed) / open : middle;
+        going &= next != t;
+        next = (next > low) & (next < high) ? next : middle;
+        going &= (next > low) & (next < high);
+        t = going ? next : t;
+    }
+    return t;
+}
+
+void box_max_entropy(const double* bounds, std::size_t count, int K, double* value,
+                     double* distribution, double* scratch) {
+    const std::size_t size = 2 * static_cast<std::size_t>(K);
+    Lanes *l = reinterpret_cast<Lanes*>(scratch), *u = l + K;
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        Sources<double>(bounds + first * size, size, left).all(size, l);
+        const Lanes t = clip_level(l, u, K);
+        EntropySum entropy = entropy_sum(distribution, first, left, K);
+        for (int y = 0; y < K; ++y) entropy.add(y, between(t, l[y], u[y]));
+        entropy.finish(value + first);
+    }
+}
+
+// t with sum max(0, t - sign x) = amount; the smallest of them for amount 0. Newton's steps from the
+// right never pass the solution of a convex function, and end once the same entries are below t.
+CREDALENS_INLINE Lanes fill_level(const Lanes* x, int K, double sign, const Lanes& amount) {
+    Lanes sum = amount;
+    for (int y = 0; y < K; ++y) sum += sign * x[y];
+    Lanes t = sum / static_cast<double>(K);
+    for (int step = 0; step < K; ++step) {
+        Lanes held = amount, below = {};
+        for (int y = 0; y < K; ++y) {
+            const Lanes at = sign * x[y];
+            const Marks under = at < t;
+            held += under ? at : Lanes{};
+            below += under ? Lanes{} + 1.0 : Lanes{};
+        }
+        const Lanes next = held / below;
+        const Marks lower = next < t;
+        if (!any(lower)) break;
+        t = lower ? next : t;
+    }
+    return t;
+}
+
+// Eight centres and their sizes.
+struct Neighbours {
+    Lanes *x, size;
+
+    CREDALENS_INLINE Neighbours(const double* center, const double* sizes, std::size_t first,
+                                std::size_t left, int K, double* scratch)
+        : x(reinterpret_cast<Lanes*>(scratch)) {
+        Sources<double>(center + first * K, static_cast<std::size_t>(K), left)
+            .all(static_cast<std::size_t>(K), x);
+        size = Sources<double>(sizes + first, 1, left)[0];
+    }
+
+    CREDALENS_INLINE void shrink(int K) {
+        for (int y = 0; y < K; ++y) x[y] *= 1.0 - size;
+    }
+};
+
+void ball_minimax(const double* center, const double* radius, std::size_t count, int K,
+                  double* value, double* scratch) {
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        const Neighbours ball(center, radius, first, left, K, scratch);
+        const Lanes top = -fill_level(ball.x, K, -1.0, ball.size);
+        write(larger(top, Lanes{} + 1.0 / K), left, value + first);
+    }
+}
+
+void contamination_max_entropy(const double* center, const double* epsilon, std::size_t count,
+                               int K, double* value, double* distribution, double* scratch) {
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        Neighbours near(center, epsilon, first, left, K, scratch);
+        near.shrink(K);
+        const Lanes bottom = fill_level(near.x, K, 1.0, near.size);
+        EntropySum entropy = entropy_sum(distribution, first, left, K);
+        for (int y = 0; y < K; ++y) entropy.add(y, larger(near.x[y], bottom));
+        entropy.finish(value + first);
+    }
+}
+
+void ball_max_entropy(const double* center, const double* radius, std::size_t count, int K,
+                      double* value, double* distribution, double* scratch) {
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        const Neighbours ball(center, radius, first, left, K, scratch);
+        const Lanes bottom = fill_level(ball.x, K, 1.0, ball.size);
+        const Lanes top = -fill_level(ball.x, K, -1.0, ball.size);
+        const Marks even = bottom >= top;
+        EntropySum entropy = entropy_sum(distribution, first, left, K);
+        for (int y = 0; y < K; ++y)
+            entropy.add(y, even ? Lanes{} + 1.0 / K : between(ball.x[y], bottom, top));
+        entropy.finish(value + first);
+    }
+}
+
+void contamination_min_entropy(const double* center, const double* epsilon, std::size_t count,
+                               int K, double* value, double* distribution, double* scratch) {
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        Neighbours near(center, epsilon, first, left, K, scratch);
+        Lanes best = near.x[0];
+        Marks top = {};
+        for (int y = 1; y < K; ++y) {
+            top = near.x[y] > best ? Marks{} + y : top;
+            best = larger(near.x[y], best);
+        }
+        near.shrink(K);
+        EntropySum entropy = entropy_sum(distribution, first, left, K);
+        for (int y = 0; y < K; ++y)
+            entropy.add(y, top == y ? near.x[y] + near.size : near.x[y]);
+        entropy.finish(value + first);
+    }
+}
+
+// The radius is taken from the least probable classes, one after the other, and given to the most
+// probable one.
+void ball_min_entropy(const double* center, const double* radius, std::size_t count, int K,
+                      double* value, double* distribution, double* scratch) {
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        const Neighbours ball(center, radius, first, left, K, scratch);
+        Lanes best = ball.x[0];
+        Marks top = {};
+        for (int y = 1; y < K; ++y) {
+            top = ball.x[y] >= best ? Marks{} + y : top;
+            best = larger(ball.x[y], best);
+        }
+        Lanes wanted = ball.size, given = {};
+        for (int step = 1; step < K && any(wanted > 0.0); ++step) {
+            Lanes least = Lanes{} + __builtin_inf();
+            Marks from = ~Marks{};
+            for (int y = 0; y < K; ++y) {
+                const Lanes x = ball.x[y];
+                const Marks less = (x > 0.0) & (x < least) & (top != y);
+                from = less ? Marks{} + y : from;
+                least = less ? x : least;
+            }
+            const Lanes taken = from >= 0 ? smaller(least, wanted) : Lanes{};
+            for (int y = 0; y < K; ++y) ball.x[y] -= from == y ? taken : Lanes{};
+            given += taken;
+            wanted = from >= 0 ? wanted - taken : Lanes{};
+        }
+        EntropySum entropy = entropy_sum(distribution, first, left, K);
+        for (int y = 0; y < K; ++y)
+            entropy.add(y, top == y ? ball.x[y] + given : ball.x[y]);
+        entropy.finish(value + first);
+    }
+}

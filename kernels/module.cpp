@@ -380,6 +380,28 @@ void bind_intervals(nb::module_& m) {
         "bounds"_a.noconvert(), "value"_a, "distribution"_a.none(), "threads"_a);
 
     m.def(
+        "ball_minimax",
+        [](Rows<double> center, Weights radius, Out1 value, int threads) {
+            nb::gil_scoped_release release;
+            ball_minimax(center.data(), radius.data(), center.shape(0),
+                         static_cast<int>(center.shape(1)), value.data(), threads);
+        },
+        "center"_a.noconvert(), "radius"_a, "value"_a, "threads"_a);
+
+    m.def(
+        "neighbourhood_entropy",
+        [](bool ball, bool largest, Rows<double> center, Weights size, Out1 value,
+           std::optional<Out2> distribution, int threads) {
+            nb::gil_scoped_release release;
+            neighbourhood_entropy(ball ? Neighbourhood::ball : Neighbourhood::contamination,
+                                  largest, center.data(), size.data(), center.shape(0),
+                                  static_cast<int>(center.shape(1)), value.data(),
+                                  data_or_null(distribution), threads);
+        },
+        "ball"_a, "largest"_a, "center"_a.noconvert(), "size"_a, "value"_a,
+        "distribution"_a.none(), "threads"_a);
+
+    m.def(
         "box_min_entropy",
         [](Bounds bounds, std::int64_t max_nodes, Out1 value, Out1 error,
            std::optional<Out2> distribution, int threads) {

@@ -301,6 +301,110 @@ def test_largest_of_each_row(K, dtype):
     assert_array_equal(largest, rows.max(axis=1))
 
 
+# ---------------------------------------------------------------- levels
+
+
+def entropy(p):
+    return -sum(x * math.log(x) for x in p if x > 0)
+
+
+def water_level(floor, amount):
+    """Return t with ``sum max(0, t - floor) = amount``: the least over the k lowest floors."""
+    filled = np.cumsum(np.sort(floor)) + amount
+    return min(filled / np.arange(1, len(floor) + 1))
+
+
+def literal_neighbour(ball, largest, center, size):
+    """Return the distribution of the largest or smallest entropy, by sorting."""
+    K = len(center)
+    if largest and not ball:
+        low = (1 - size) * center
+        return np.maximum(low, water_level(low, size))
+    if largest:
+        bottom, top = water_level(center, size), -water_level(-center, size)
+        return np.full(K, 1 / K) if bottom >= top else np.clip(center, bottom, top)
+    if not ball:
+        p = (1 - size) * center
+        p[np.argmax(center)] += size
+        return p
+    order = np.argsort(center, kind="stable")
+    p = center[order]
+    taken = np.diff(np.minimum(np.cumsum(np.append(0.0, p)), size))
+    p -= taken
+    p[-1] += taken.sum()
+    return p[np.argsort(order)]
+
+
+def neighbours(n, K, seed=0):
+    """Centres with zeros, ties and certainty; sizes with 0, 1 and very little."""
+    rng = np.random.default_rng(seed)
+    center = rng.dirichlet(np.full(K, 0.5), n)
+    center[rng.random((n, K)) < 0.2] = 0.0
+    center[0] = 1.0
+    center[n // 3] = np.eye(K)[K // 2]
+    center[:, 0] += center.sum(axis=1) == 0
+    center /= center.sum(axis=1, keepdims=True)
+    size = rng.random(n) ** 2
+    size[[n // 2, n - 1]] = 0.0, 1.0
+    size[n // 4] = 1e-12
+    return center, size
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 40, 130])
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("ball", [True, False])
+def test_entropies_of_neighbourhoods(ball, largest, K):
+    n = 37
+    center, size = neighbours(n, K, K)
+    value, where = np.full(n, np.nan), np.full((n, K), np.nan)
+    _kernels.neighbourhood_entropy(ball, largest, center, size, value, where, 2)
+    for i in range(n):
+        expected = literal_neighbour(ball, largest, center[i], size[i])
+        assert_allclose(where[i], expected, rtol=0, atol=3e-15)
+        assert_allclose(value[i], entropy(where[i]), rtol=1e-14, atol=3e-15)
+        alone = np.full(1, np.nan)
+        _kernels.neighbourhood_entropy(
+            ball, largest, center[i : i + 1], size[i : i + 1], alone, None, 1
+        )
+        assert alone[0] == value[i]
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 130])
+def test_minimax_of_balls(K):
+    center, size = neighbours(37, K, K)
+    value = np.full(37, np.nan)
+    _kernels.ball_minimax(center, size, value, 2)
+    for found, p, radius in zip(value, center, size, strict=True):
+        # The radius is cut from the top, down to even shares at most.
+        assert_allclose(found, max(-water_level(-p, radius), 1 / K), rtol=0, atol=3e-15)
+        assert_allclose(np.maximum(p - found, 0).sum(), min(radius, np.maximum(p - 1 / K, 0).sum()),
+                        rtol=0, atol=1e-14)  # fmt: skip
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 130])
+def test_largest_entropy_of_boxes(K):
+    n = 37
+    low, high = boxes(n, K, seed=K)
+    high[3] = low[3] = np.full(K, 1 / K)  # a point
+    low[5], high[5] = 0.0, 1.0
+    bounds = reach(low, high)[1]
+    value, where = np.full(n, np.nan), np.full((n, K), np.nan)
+    _kernels.box_max_entropy(bounds, value, where, 2)
+    for i, (low, high) in enumerate(bounds):
+        left, right = 0.0, 1.0
+        for _ in range(100):
+            middle = (left + right) / 2
+            if np.clip(middle, low, high).sum() < 1:
+                left = middle
+            else:
+                right = middle
+        assert_allclose(where[i], np.clip(right, low, high), rtol=0, atol=3e-15)
+        assert_allclose(value[i], entropy(where[i]), rtol=1e-14, atol=3e-15)
+        alone = np.full(1, np.nan)
+        _kernels.box_max_entropy(bounds[i : i + 1], alone, None, 1)
+        assert alone[0] == value[i]
+
+
 # ---------------------------------------------------------------- sums over events
 
 

@@ -6,7 +6,6 @@ import pytest
 import credalens as cl
 import oracles
 import oracles_entropy
-from credalens.sets.centered import filling_level
 from oracles_sets import ball, ball_corners, centers
 
 
@@ -135,10 +134,21 @@ def test_a_ball_that_the_simplex_cuts_off_does_not_move():
     same(Q.translate(np.zeros(3)).center(), [0.8, 0.1, 0.1])
 
 
-def test_filling_levels():
-    levels = np.array([[0.1, 0.2, 0.7], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
-    # .05 stays below .2; .3 goes over it: (.1 + .2 + .3) / 2; nothing leaves the lowest.
-    same(filling_level(levels, np.array([0.05, 0.3, 0.0])), [0.15, 0.3, 0.0])
+@pytest.mark.parametrize("K", [64, 65])
+def test_the_least_entropy_of_a_ball_of_many_classes(K):
+    rng = np.random.default_rng(K)
+    Q = cl.TotalVariationBall(rng.dirichlet(np.ones(K), 9), np.linspace(0, 1, 9))
+    value, error, where = Q.min_entropy(distribution=True)
+    for i, (p, radius) in enumerate(zip(Q.center(), Q.radius, strict=True)):
+        # From the least probable classes, in their order, to the most probable one.
+        order = np.argsort(p)
+        kept = p[order]
+        removed = np.diff(np.minimum(np.cumsum(np.append(0.0, kept)), radius))
+        kept -= removed
+        kept[-1] += removed.sum()
+        same(where[i, order], kept, 1e-14)
+        same(value[i], oracles_entropy.entropy(kept) * np.log(2), 1e-12)
+    assert not error.any()
 
 
 def test_diameters_scale_with_epsilon_for_every_distance():

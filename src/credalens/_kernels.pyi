@@ -105,6 +105,16 @@ def least_even(values: _Float, value: _Out, corner: _Out, threads: int) -> None:
 def box_widths(bounds: _Out, widths: _Out, lows: _Out, highs: _Out, threads: int) -> None: ...
 def box_minimax(bounds: _Out, value: _Out, threads: int) -> None: ...
 def box_max_entropy(bounds: _Out, value: _Out, distribution: _Out | None, threads: int) -> None: ...
+def ball_minimax(center: _Out, radius: _Out, value: _Out, threads: int) -> None: ...
+def neighbourhood_entropy(
+    ball: bool,
+    largest: bool,
+    center: _Out,
+    size: _Out,
+    value: _Out,
+    distribution: _Out | None,
+    threads: int,
+) -> None: ...
 def box_min_entropy(
     bounds: _Out,
     max_nodes: int,

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from credalens import _validation
-from credalens._arrays import Array, namespace, to_numpy
-from credalens.sets.support import SupportSet, entropy, largest
+from credalens import _kernels, _validation
+from credalens._arrays import Array, namespace, num_threads, to_numpy
+from credalens.sets.support import SupportSet, largest
 
 
 class Neighbourhood(SupportSet):
@@ -18,6 +18,8 @@ class Neighbourhood(SupportSet):
 
     _cores: ClassVar[tuple[int, ...]] = (1, 0)
     _size_name: ClassVar[str]
+    #: Whether the size is taken from some classes, and not from all alike.
+    _is_ball: ClassVar[bool]
 
     def __init__(self, center: Any, size: Any, *, normalize: bool, validate: bool) -> None:
         origin = to_numpy(center, "center")[1]
@@ -99,26 +101,28 @@ class Neighbourhood(SupportSet):
     def _limit(self, tolerance: float | None) -> float:
         return (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
 
+    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
+        """Return the largest entropy in nats, 0 and, if asked, where it is.
+
+        The size fills up the smallest classes, in a ball at the cost of the largest ones.
+        """
+        return self._entropy(True, distribution)
+
     def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the smallest entropy in nats, 0 and, if asked, where it is.
 
         As much as may be goes from the least probable classes to the most probable one: what
         results majorises every other member.
         """
+        return self._entropy(False, distribution)
 
-        def kernel(center: Array, size: Array) -> tuple[Array, Array, Array]:
-            where = self._best(center, center, size)
-            value = entropy(where)
+    def _entropy(self, largest: bool, distribution: bool) -> tuple[Array, Array, Array | None]:
+        def kernel(center: Array, size: Array) -> tuple[Array, Array, Array | None]:
+            value = np.empty(len(center))
+            where = np.empty_like(center) if distribution else None
+            _kernels.neighbourhood_entropy(
+                self._is_ball, largest, center, size, value, where, num_threads()
+            )
             return value, np.zeros_like(value), where
 
         return self._answer_entropy(kernel, distribution)
-
-
-def filling_level(levels: Array, amount: Array) -> Array:
-    """Return t with ``sum max(0, t - levels) = amount`` for each row; the minimum for amount 0.
-
-    Water of that amount fills the k lowest classes to ``(amount + their sum) / k``, and the level
-    is the smallest of these.
-    """
-    filled = np.cumsum(np.sort(levels, axis=1), axis=1) + amount[:, None]
-    return np.asarray((filled / np.arange(1, levels.shape[1] + 1)).min(axis=1))

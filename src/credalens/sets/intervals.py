@@ -166,8 +166,9 @@ class ProbabilityIntervals(ExcessSet):
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, 0 and, if asked, where it is: ``clip(t, l, u)``."""
 
-        def kernel(bounds: Array) -> tuple[Array, Array, Array]:
-            value, where = np.empty(len(bounds)), np.empty((len(bounds), self.n_classes))
+        def kernel(bounds: Array) -> tuple[Array, Array, Array | None]:
+            value = np.empty(len(bounds))
+            where = np.empty((len(bounds), self.n_classes)) if distribution else None
             _kernels.box_max_entropy(bounds, value, where, num_threads())
             return value, np.zeros_like(value), where
 
@@ -180,9 +181,9 @@ class ProbabilityIntervals(ExcessSet):
         that need more than 100 000 nodes: there the minimum lies at most `error` below the value.
         """
 
-        def kernel(bounds: Array) -> tuple[Array, Array, Array]:
+        def kernel(bounds: Array) -> tuple[Array, Array, Array | None]:
             value, error = np.empty((2, len(bounds)))
-            where = np.empty((len(bounds), self.n_classes))
+            where = np.empty((len(bounds), self.n_classes)) if distribution else None
             _kernels.box_min_entropy(bounds, MOST_NODES, value, error, where, num_threads())
             return value, error, where
 

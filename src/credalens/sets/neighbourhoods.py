@@ -11,11 +11,15 @@ from credalens import _kernels, _validation
 from credalens._arrays import Array, num_threads
 from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet, HasDiameter, event_sums, is_tv, point
-from credalens.sets.centered import Neighbourhood, filling_level
+from credalens.sets.centered import Neighbourhood
 from credalens.sets.excess import ExcessSet
 from credalens.sets.intervals import ProbabilityIntervals, box_corners, padded
 from credalens.sets.support import entropy
 from credalens.sets.tensor_sets import TensorBall, TensorContamination
+
+#: Up to so many classes, the least probable ones of a ball are looked for one by one; more are
+#: sorted.
+MOST_SEARCHED = 64
 
 
 class Contamination(Neighbourhood):
@@ -47,6 +51,7 @@ class Contamination(Neighbourhood):
     """
 
     _size_name: ClassVar[str] = "epsilon"
+    _is_ball: ClassVar[bool] = False
 
     @wherever(1, 0)
     def __init__(
@@ -100,20 +105,6 @@ class Contamination(Neighbourhood):
         apart = float(self.n_classes > 1)
         between = apart if is_tv(distance) else float(distance.diameter(np.eye(self.n_classes)))
         return np.asarray(self._parts[1] * between, self.dtype)
-
-    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
-        """Return the largest entropy in nats, 0 and, if asked, where it is.
-
-        Epsilon fills up the smallest classes: ``max((1 - epsilon) center, t)``.
-        """
-
-        def kernel(center: Array, epsilon: Array) -> tuple[Array, Array, Array]:
-            low = (1 - epsilon)[:, None] * center
-            where = np.maximum(low, filling_level(low, epsilon)[:, None])
-            value = entropy(where)
-            return value, np.zeros_like(value), where
-
-        return self._answer_entropy(kernel, distribution)
 
     def hartley_exact(self, w: Array) -> Array:
         """Return the generalized Hartley measure in bits: ``epsilon log2 K``."""
@@ -197,6 +188,7 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
     """
 
     _size_name: ClassVar[str] = "radius"
+    _is_ball: ClassVar[bool] = True
 
     @wherever(1, 0)
     def __init__(
@@ -234,7 +226,9 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
 
     def _minimax(self) -> Array:
         def kernel(center: Array, radius: Array) -> tuple[Array]:
-            return (np.maximum(-filling_level(-center, radius), 1 / self.n_classes),)
+            value = np.empty(len(center))
+            _kernels.ball_minimax(center, radius, value, num_threads())
+            return (value,)
 
         return self._each(kernel, [()])[0]
 
@@ -251,17 +245,12 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
         lower, upper = self._each(kernel, [(), ()])
         return lower, upper
 
-    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
-        """Return the largest entropy in nats, 0 and, if asked, where it is.
-
-        The radius is cut from the top and filled in at the bottom: ``clip(center, s, t)``, uniform
-        if the two levels meet.
-        """
+    def _entropy(self, largest: bool, distribution: bool) -> tuple[Array, Array, Array | None]:
+        if largest or self.n_classes <= MOST_SEARCHED:
+            return super()._entropy(largest, distribution)
 
         def kernel(center: Array, radius: Array) -> tuple[Array, Array, Array]:
-            bottom, top = filling_level(center, radius), -filling_level(-center, radius)
-            where = np.clip(center, bottom[:, None], top[:, None])
-            where[bottom >= top] = 1 / self.n_classes
+            where = self._best(center, center, radius)
             value = entropy(where)
             return value, np.zeros_like(value), where
 

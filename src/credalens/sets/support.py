@@ -42,7 +42,7 @@ class SupportSet(ArraySet):
 
     def _each(
         self,
-        kernel: Callable[..., tuple[Array, ...]],
+        kernel: Callable[..., tuple[Array | None, ...]],
         shapes: list[tuple[int, ...]],
         dtype: Any = np.float64,
     ) -> list[Array]:
@@ -208,9 +208,9 @@ class SupportSet(ArraySet):
         return low, high, wide, value, np.zeros_like(value)
 
     def _answer_entropy(
-        self, kernel: Callable[..., tuple[Array, Array, Array]], distribution: bool
+        self, kernel: Callable[..., tuple[Array, Array, Array | None]], distribution: bool
     ) -> tuple[Array, Array, Array | None]:
-        """Run a kernel that returns values, errors and distributions."""
+        """Run a kernel that returns values, errors and, if asked, distributions."""
         count = 3 if distribution else 2
         shapes: list[tuple[int, ...]] = [(), (), (self.n_classes,)]
         results = self._each(lambda *parts: kernel(*parts)[:count], shapes[:count])
@@ -255,5 +255,7 @@ def largest(rows: Array) -> Array:
 
 def entropy(p: Array) -> Array:
     """Return the Shannon entropy of ``(..., K)`` in nats; ``0 log 0 = 0``."""
-    terms = p * np.log(np.where(p > 0, p, 1.0))
-    return np.asarray(np.maximum(-terms.sum(axis=-1), 0.0))
+    rows = np.ascontiguousarray(p, np.float64).reshape(-1, 1, p.shape[-1])
+    value = np.empty(len(rows))
+    _kernels.min_entropy(rows, value, None, num_threads())  # of a hull of one member each
+    return value.reshape(p.shape[:-1])

@@ -140,7 +140,11 @@ class _TensorNeighbourhood(TensorSet):
         return native.copied(self._parts[0])
 
     def _level(self, levels: Any, amount: Any) -> Any:
-        """Return t with ``sum max(0, t - levels) = amount``; see `filling_level`."""
+        """Return t with ``sum max(0, t - levels) = amount`` for each row.
+
+        Water of that amount fills the k lowest classes to ``(amount + their sum) / k``, and the
+        level is the smallest of these: the minimum for amount 0.
+        """
         xp = self._xp
         filled = xp.cumulative_sum(xp.sort(levels, axis=-1), axis=-1) + amount
         return xp.min(filled / native.constant(np.arange(1, self.n_classes + 1), filled), axis=-1)
