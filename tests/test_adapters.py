@@ -8,9 +8,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -326,6 +328,9 @@ def test_sparse_features(name):
 def test_what_is_no_forest_is_refused():
     refused = {
         "not fitted": RandomForestClassifier(),
+        "HistGradientBoostingClassifier has no estimators_":
+            HistGradientBoostingClassifier(max_iter=1).fit(X, Y),
+        "AdaBoostClassifier weights its trees": AdaBoostClassifier(n_estimators=2).fit(X, Y),
         "has no estimators_": object(),
         "2 outputs": RandomForestClassifier(3).fit(X, np.stack([Y, Y], axis=1)),
         "DecisionTreeRegressor": RandomForestRegressor(3).fit(X, Y),

@@ -8,6 +8,32 @@ from credalens.sets import core
 from oracles_sets import belief, core_corners, envelope, marginals
 
 
+def test_the_center_is_a_member_of_the_set():
+    # Classes without mass: Shapley's sum of differences must not fall below 0.
+    rng = np.random.default_rng(0)
+    events = (np.arange(16)[:, None] >> np.arange(4) & 1).astype(float)
+    p = rng.dirichlet(np.ones(4), 500)
+    p[np.arange(500), rng.integers(4, size=500)] = 0.0
+    p /= p.sum(axis=1, keepdims=True)
+    size = rng.random((500, 1)) / 2
+    values = np.maximum((1 + size) * (p @ events.T) - size, 0.0)
+    values[:, 0], values[:, -1] = 0.0, 1.0
+    Q = cl.LowerProbability(values)
+    assert (Q.center() >= 0).all()
+    assert Q.contains(Q.center()).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_ends_of_an_interval_keep_their_order(dtype):
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    zeros, ones = np.zeros(300), np.ones(300)
+    Q = cl.LowerProbability(np.stack([zeros, p, 1 - p, ones], axis=1).astype(dtype))
+    u = cl.quantify(Q, "ordinal")
+    assert (u.aleatoric.lower <= u.aleatoric.upper).all()
+    assert (u.aleatoric.upper <= u.total).all()
+
+
 def same(a, b, atol=1e-9):
     np.testing.assert_allclose(a, b, rtol=0, atol=atol)
 

@@ -452,7 +452,9 @@ def test_one_class_in_units_of_log_classes(function):
 
 @functions
 @pytest.mark.parametrize(
-    "base", [1, 0.5, 0, -2, math.inf, math.nan, "2", "bits", None, True, [2]], ids=repr
+    "base",
+    [1, 0.5, 0, -2, math.inf, math.nan, "2", "bits", None, True, [2], np.array([2, 3])],
+    ids=repr,
 )
 def test_other_bases_are_refused(function, base):
     with pytest.raises(ValueError, match=r"base: is .*; pass a number > 1, \"e\" or \"classes\""):

@@ -558,3 +558,12 @@ def test_a_representation_answers_everything_from_its_corners():
     assert_array_equal(Q.contains(hull.center()), True)
     assert len(Q) == 5
     assert repr(Q) == "Segment(batch_shape=(5,), n_classes=4, dtype=float64)"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_set_holds_its_center_in_every_precision(dtype):
+    members = np.random.default_rng(0).dirichlet(np.ones(3), (50, 4)).astype(dtype)
+    Q = cl.ConvexHull(members)
+    assert Q.contains(Q.center()).all()
+    assert (Q.to_intervals() >= Q).all()
+    assert not Q.contains(np.array([1.0, 0.0, 0.0])).all()

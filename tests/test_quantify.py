@@ -192,6 +192,22 @@ def test_one_class_in_units_of_log_classes():
             assert_array_equal(getattr(u[family], part), np.zeros(3))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_a_little_above_one_are_certain(dtype):
+    row = np.array([[1 + 100 * np.finfo(dtype).eps, 0.0]], dtype)
+    for Q in (row, cl.Contamination(row[0], 0.0), cl.TotalVariationBall(row[0], 0.0)):
+        u = cl.quantify(Q)
+        assert (u.total, u.aleatoric.lower, u.aleatoric.upper, u.epistemic) == (0, 0, 0, 0)
+        assert cl.total_uncertainty(Q) == cl.aleatoric_uncertainty(Q).upper == 0
+
+
+def test_one_class_is_certain_whatever_its_row_sums_to():
+    members = np.float32([[[0.9998]], [[1.0002]]])
+    u = cl.quantify(members)
+    for value in (u.total, u.aleatoric.lower, u.aleatoric.upper, u.epistemic):
+        assert value.tolist() == [0, 0]
+
+
 def test_shapes_and_dtypes():
     P = dirichlet(6, 4, 5).reshape(2, 3, 4, 5)
     for family in ("entropy", "hartley"):

@@ -1,6 +1,7 @@
 """Accuracy-rejection curves: the conventions, by hand and against a literal loop."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -217,6 +218,13 @@ def test_votes_and_scores_fit_together():
         (([0, 1], ["0", "1"], [1, 2]), r"^y_pred: has dtype <U1, y_true has int64; pass labels of"),
         (([0, np.nan], [0, 1], [1, 2]), r"^y_true: is NaN at index 1 \(zero-based\); drop unlab"),
         (([0, 1], [np.nan, 1], [1, 2]), r"^y_pred: is NaN at index 0 \(zero-based\); drop unlab"),
+        (
+            (["a", None], ["a", "b"], [1, 2]),
+            r"^y_true: is None at index 1 \(zero-based\); drop unlab",
+        ),
+        ((pd.Series([np.nan, "b"]), ["a", "b"], [1, 2]), r"^y_true: is NaN at index 0"),
+        ((["a", "b"], pd.array(["a", pd.NA]), [1, 2]), r"^y_pred: is <NA> at index 1"),
+        ((np.array([0, 1], object), ["0", "1"], [1, 2]), r"^y_pred: has dtype <U1, y_true has int"),
         (([0, 1], [0, 1], ["a", "b"]), r"^score: is not numeric"),
         (([0, 1], [0, 1], [1j, 2]), r"^score: is complex"),
         (([0, 1], [0, 1], [1, 2], 1), r"^n_bins: is 1; pass a whole number >= 2$"),
@@ -228,6 +236,21 @@ def test_votes_and_scores_fit_together():
 def test_refused(arguments, match):
     with pytest.raises(ValueError, match=match):
         cl.rejection_curve(*arguments)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array([b"a", b"b"]), pd.Series(["a", "b"], dtype="string"), pd.Categorical(["a", "b"]),
+     np.array(["a", "b"], object)],
+)  # fmt: skip
+def test_labels_are_what_they_say(labels):
+    assert cl.rejection_curve(labels, ["a", "c"], [1, 2], 2).accuracy.tolist() == [0.5, 1.0]
+    assert cl.rejection_curve(["a", "c"], labels, [1, 2], 2).accuracy.tolist() == [0.5, 1.0]
+
+
+def test_numbers_among_objects_are_numbers():
+    objects = np.array([1, 2], object)
+    assert cl.rejection_curve(objects, [1.0, 3.0], [1, 2], 2).accuracy.tolist() == [0.5, 1.0]
 
 
 def test_a_curve_cannot_be_changed():

@@ -48,6 +48,11 @@ def tolerance_of(dtype: np.dtype[Any]) -> float:
     return math.sqrt(float(np.finfo(kind).eps))
 
 
+def slack_of(*dtypes: np.dtype[Any]) -> float:
+    """Return how far a point may lie out of a set of `dtype`, by default: 1e-9, or its rounding."""
+    return {2: 2e-3, 4: 1e-6}.get(min(dtype.itemsize for dtype in dtypes), 1e-9)
+
+
 def numeric(x: Any, name: str) -> Array:
     """Return `x` as a real floating array, refusing what is not numeric."""
     array = to_numpy(x, name)[0]

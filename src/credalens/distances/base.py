@@ -166,7 +166,9 @@ class Distance(ABC):
         total, lower = Q.risks(costs)
         upper, gap = Q.maximin(costs)
         # True by definition: rounding must not break it.
-        return total, lower, namespace(upper).clip(upper, lower, total), gap
+        xp = namespace(upper)
+        lower = xp.minimum(lower, total)
+        return total, lower, xp.clip(upper, lower, total), gap
 
     def epistemic(self, Q: Questions) -> Array:
         """Return half the diameter."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from credalens import _kernels
-from credalens._arrays import Array, native, num_threads, per_instance
+from credalens._arrays import Array, is_native, namespace, native, num_threads, per_instance
 from credalens.distances.base import Distance, Questions, Seminorm
 
 
@@ -58,19 +58,29 @@ class TotalVariation(Distance):
 
     def total(self, Q: Questions) -> Array:
         """Return ``1 - max over y of the lower probability of y``."""
-        return 1.0 - Q.tv_extremes(diameter=False)[0]
+        total: Array = _rest(Q, Q.tv_extremes(diameter=False)[0])
+        return total
 
     def aleatoric(self, Q: Questions) -> tuple[Array, Array, Array]:
         """Return ``1 - max over p, y of p_y``, ``1 - min over p of max over y of p_y``, its gap."""
         _, high, _, value, gap = Q.tv_profile(diameter=False)
-        return 1.0 - high, 1.0 - value, gap
+        return _rest(Q, high), _rest(Q, value), gap
 
     def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
         low, high, wide, value, gap = Q.tv_profile()
-        return 1.0 - low, 1.0 - high, 1.0 - value, wide / 4, gap
+        return _rest(Q, low), _rest(Q, high), _rest(Q, value), wide / 4, gap
 
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
         """Return the diameter (the paper, Corollary 4.10), which is exact."""
         value = Q.diameter(self)
         return value, native.no_error(value)
+
+
+def _rest(Q: Questions, probability: Any) -> Any:
+    """Return one minus a probability, which rounding may have left above 1."""
+    rest = 1.0 - probability
+    if is_native(rest):  # whose gradient stays
+        return namespace(rest).clip(rest, min=0.0)
+    # One class is certain, whatever its row sums to.
+    return np.maximum(rest, 0.0) if Q.n_classes > 1 else np.zeros_like(rest)

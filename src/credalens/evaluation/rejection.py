@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,24 @@ def rejection_curve(y_true: Any, y_pred: Any, score: Any, n_bins: int = 30) -> R
 
 def _labels(y: Any, name: str) -> Array:
     labels = _validation.vector(y, name)
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        first = int(np.argmax(np.isnan(labels)))
-        _validation.refuse(name, f"is NaN at index {first} (zero-based)", "drop unlabelled rows")
+    if labels.dtype.kind == "S":
+        return np.char.decode(labels, "utf-8")
+    kind = labels.dtype.kind
+    if kind == "O":
+        missing = np.array([_is_missing(label) for label in labels], bool)
+    else:
+        missing = np.isnan(labels) if kind == "f" else np.zeros(1, bool)
+    if missing.any():
+        first = int(np.argmax(missing))
+        word = str(labels[first]).replace("nan", "NaN")
+        _validation.refuse(name, f"is {word} at index {first} (zero-based)", "drop unlabelled rows")
+    if kind == "O" and any(all(isinstance(y, one) for y in labels) for one in (str, Number)):
+        return np.array(labels.tolist())  # as what they all are
     return labels
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA, which is neither equal nor unequal
+        return True

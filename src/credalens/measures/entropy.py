@@ -23,10 +23,11 @@ def log_base(base: Any, n_classes: int) -> float:
     With one class every entropy is 0, whatever the unit; ``"classes"`` then gives infinity, so
     that 0 divided by it stays 0.
     """
-    if base == "e":
-        return 1.0
-    if base == "classes":
-        return math.log(n_classes) if n_classes > 1 else math.inf
+    if isinstance(base, str):
+        if base == "e":
+            return 1.0
+        if base == "classes":
+            return math.log(n_classes) if n_classes > 1 else math.inf
     number = isinstance(base, int | float | np.number) and not isinstance(base, bool)
     if not number or not 1 < base < math.inf:
         _validation.refuse("base", f"is {base!r}", 'pass a number > 1, "e" or "classes"')

@@ -28,8 +28,9 @@ __all__ = [
 def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> CredalSet:
     """Return `x` if it is a credal set, else the hull of an array ``(..., M, K)``.
 
-    Objects of probly go through `from_probly`, lists of arrays or frames are one a model as in
-    `ConvexHull`, which also says what `validate` does.
+    Objects of probly go through `from_probly`; frames in a sequence, and frames or arrays in a
+    dict, are one a model as in `ConvexHull`, which also says what `validate` does. A list of arrays
+    is an array, as everywhere in NumPy: ``ConvexHull(arrays, axis=0)`` takes it as one a model.
 
     Examples
     --------

@@ -214,8 +214,11 @@ def _trees(forest: Any) -> list[Any]:
     name, fix = type(forest).__name__, "pass a fitted forest of classification trees"
     trees = getattr(forest, "estimators_", None)
     if trees is None:
-        what = "is not fitted" if hasattr(forest, "fit") else "has no estimators_"
+        unfitted = hasattr(forest, "fit") and not hasattr(forest, "classes_")
+        what = "is not fitted" if unfitted else "has no estimators_"
         _validation.refuse("forest", f"a {name} {what}", fix)
+    if hasattr(forest, "estimator_weights_"):
+        _validation.refuse("forest", f"a {name} weights its trees, a hull does not", fix)
     if getattr(forest, "n_outputs_", 1) != 1:
         _validation.refuse(
             "forest", f"has {forest.n_outputs_} outputs", "fit one forest for each of them"
@@ -227,7 +230,7 @@ def _trees(forest: Any) -> list[Any]:
         _validation.refuse(
             "forest",
             f"is a {name} of {kind}",
-            f"{fix}; for other models pass their predict_proba, ConvexHull([p1, p2, ...])",
+            f"{fix}; for other models pass their predict_proba, ConvexHull([p1, p2, ...], axis=0)",
         )
     return trees
 

@@ -293,8 +293,8 @@ class CredalSet(ABC):
             _validation.refuse(
                 "other", f"has {other.n_classes} classes", f"pass a set over {self.n_classes}"
             )
-        single = min(self.dtype.itemsize, other.dtype.itemsize) < 8
-        held = other.on_host()._holds(self.on_host(), 1e-6 if single else 1e-9)
+        slack = _validation.slack_of(self.dtype, other.dtype)
+        held = other.on_host()._holds(self.on_host(), slack)
         return self.origin.wrap(np.asarray(held))
 
     def __ge__(self, other: Any) -> Any:
@@ -363,7 +363,7 @@ def two_monotone(values: Array, tolerance: float | None = None) -> Array:
 
     It is enough that ``v(A + i + j) + v(A) >= v(A + i) + v(A + j)`` for all A without i and j.
     """
-    limit = (1e-6 if values.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
+    limit = _validation.slack_of(values.dtype) if tolerance is None else tolerance
     holds = np.empty(math.prod(values.shape[:-1]), bool)
     for start, stop, block in blocks(values, 1, large=True):
         _kernels.check_capacities(block, np.inf, limit, holds[start:stop], num_threads())

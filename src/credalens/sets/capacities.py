@@ -211,9 +211,9 @@ class LowerProbability(SupportSet):
         return value, np.zeros_like(value)
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance` (1e-9; 1e-6 in single precision)."""
+        """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
         target, _ = point(p, self.n_classes)
-        limit = (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
+        limit = _validation.slack_of(self.dtype) if tolerance is None else tolerance
         inside = (event_sums(target.astype(np.float64)) >= self._parts[0] - limit).all(axis=-1)
         return self.origin.wrap(np.asarray(inside))
 
@@ -235,6 +235,7 @@ class LowerProbability(SupportSet):
             mean[..., y] = (gain * weight[without]).sum(axis=-1)
         for i in np.argwhere(~self._monotone()):
             mean[tuple(i)] = core_corners(values[tuple(i)], K).mean(axis=0)
+        np.maximum(mean, 0.0, out=mean)  # of a class without mass, rounding may have left less
         return self.origin.wrap(mean.astype(self.dtype))
 
     def _moved(self, t: Any) -> Array:

@@ -99,7 +99,7 @@ class Neighbourhood(SupportSet):
         return self.origin.wrap(np.ones(self.batch_shape, bool))
 
     def _limit(self, tolerance: float | None) -> float:
-        return (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
+        return _validation.slack_of(self.dtype) if tolerance is None else tolerance
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, 0 and, if asked, where it is.

@@ -117,7 +117,7 @@ def coherent(values: Array) -> tuple[Array, Array]:
     And whether each is 2-monotone, which had to be found out.
     """
     K, tolerance = values.shape[-1].bit_length() - 1, _validation.tolerance_of(values.dtype)
-    limit = 1e-6 if values.dtype.itemsize < 8 else 1e-9
+    limit = _validation.slack_of(values.dtype)
     found, bad = np.empty(math.prod(values.shape[:-1]), bool), -1
     for start, stop, block in blocks(values, 1, large=True):
         part = found[start:stop]

@@ -393,8 +393,8 @@ class ConvexHull(MemberSet):
         p : array-like of shape (..., K)
             Distributions, broadcast against the batch.
         tolerance : float, optional
-            Largest difference in a coordinate that still counts as in. By default 1e-9, or 1e-6
-            for members in single precision or less.
+            Largest difference in a coordinate that still counts as in. By default 1e-9, 1e-6
+            for members in single precision, 2e-3 in half precision.
 
         Returns
         -------
@@ -404,8 +404,7 @@ class ConvexHull(MemberSet):
             `tolerance` was found, ``False`` that a separating functional was.
         """
         target, _ = point(p, self.n_classes)
-        single = self.dtype.itemsize < 8
-        limit = (1e-6 if single else 1e-9) if tolerance is None else float(tolerance)
+        limit = _validation.slack_of(self.dtype) if tolerance is None else float(tolerance)
         return self.origin.wrap(np.asarray(distance_to_hull(self._members, target) <= limit))
 
     def extreme_points(self, tolerance: float | None = None) -> Any:

@@ -207,9 +207,9 @@ class ProbabilityIntervals(ExcessSet):
         return self.origin.wrap(np.ones(self.batch_shape, bool))
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance` (1e-9; 1e-6 in single precision)."""
+        """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
         target, _ = point(p, self.n_classes)
-        limit = (1e-6 if self.dtype.itemsize < 8 else 1e-9) if tolerance is None else tolerance
+        limit = _validation.slack_of(self.dtype) if tolerance is None else tolerance
         low, high = self._class_ends()
         inside = ((target >= low - limit) & (target <= high + limit)).all(axis=-1)
         return self.origin.wrap(np.asarray(inside))

@@ -125,7 +125,7 @@ class Contamination(Neighbourhood):
         return self.origin.wrap(values.astype(self.dtype, copy=False))
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance` (1e-9; 1e-6 in single precision)."""
+        """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
         target, _ = point(p, self.n_classes)
         center, epsilon = self._data()
         inside = (target >= (1 - epsilon) * center - self._limit(tolerance)).all(axis=-1)
@@ -268,7 +268,7 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
         return self.origin.wrap(values.astype(self.dtype, copy=False))
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance` (1e-9; 1e-6 in single precision)."""
+        """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
         target, _ = point(p, self.n_classes)
         center, radius = self._data()
         away = np.abs(target - center).sum(axis=-1) / 2
