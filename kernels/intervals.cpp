@@ -19,27 +19,6 @@ double sum_of(const double* x, int K) {
     return sum;
 }
 
-// ---------------------------------------------------------------------------- closed forms
-
-// The smallest t with sum min(u, t) = 1. Tangents lie above a concave function, so that Newton's
-// steps from the left never pass the solution and end once the set {u > t} stays the same.
-double fill_level(const double* u, int K) {
-    double t = 1.0 / K;
-    for (int step = 0; step <= K; ++step) {
-        double sum = 0.0;
-        int open = 0;
-        for (int y = 0; y < K; ++y) {
-            sum += u[y] < t ? u[y] : t;
-            open += u[y] > t;
-        }
-        if (open == 0 || sum >= 1.0) break;
-        const double next = t + (1.0 - sum) / open;
-        if (!(next > t)) break;
-        t = next;
-    }
-    return t;
-}
-
 // ---------------------------------------------------------------------------- lower entropy
 
 constexpr double kGoal = 1e-12;   // certified gap at which the search ends, in nats
@@ -228,14 +207,13 @@ void box_widths(const double* bounds, std::size_t n, int K, double* widths, doub
 }
 
 void box_minimax(const double* bounds, std::size_t n, int K, double* value, int threads) {
-    parallel_for(n, grain_of(6.0 * K), threads, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-            const double *l = bounds + i * 2 * K, *u = l + K;
-            // The level passes max u only if rounding left sum u below 1.
-            const double level = std::min(fill_level(u, K), *std::max_element(u, u + K));
-            value[i] = std::max(*std::max_element(l, l + K), level);
-        }
-    });
+    parallel_for(
+        n, Grain::of_lanes(40000 / K), threads,
+        [K] { return std::vector<double>(lanes_scratch(2 * static_cast<std::size_t>(K))); },
+        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+            box_minimax_in_lanes(bounds + begin * 2 * K, end - begin, K, value + begin,
+                                 scratch.data());
+        });
 }
 
 void box_max_entropy(const double* bounds, std::size_t n, int K, double* value,

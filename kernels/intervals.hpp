@@ -15,8 +15,8 @@ namespace credalens {
 void box_widths(const double* bounds, std::size_t n, int K, double* widths, double* lows,
                 double* highs, int threads);
 
-// min over p of max_y p_y = max(max l, t), with t the smallest solution of sum min(u, t) = 1: Newton
-// from the left on a concave function, O(K) a step and a few steps.
+// min over p of max_y p_y = max(max l, t), with t the smallest solution of sum min(u, t) = 1. O(K) a
+// step of Newton's and a few steps.
 void box_minimax(const double* bounds, std::size_t n, int K, double* value, int threads);
 
 // Upper entropy in nats: p = clip(t, l, u) with t such that sum p = 1. `distribution` (n, K) may be

@@ -131,6 +131,11 @@ std::size_t first_bad_in_lanes(const T* P, std::size_t rows, int K, double toler
     return CREDALENS_BEST(first_bad, P, rows, K, tolerance);
 }
 
+void box_minimax_in_lanes(const double* bounds, std::size_t count, int K, double* value,
+                          double* scratch) {
+    CREDALENS_BEST(box_minimax, bounds, count, K, value, aligned(scratch));
+}
+
 void box_max_entropy_in_lanes(const double* bounds, std::size_t count, int K, double* value,
                               double* distribution, double* scratch) {
     CREDALENS_BEST(box_max_entropy, bounds, count, K, value, distribution, aligned(scratch));

@@ -880,7 +880,7 @@ void least_entropy(const T* P, std::size_t count, int M, int K, double* value,
 }
 
 CREDALENS_INLINE Lanes between(const Lanes& x, const Lanes& low, const Lanes& high) {
-    return x < low ? low : (x > high ? high : x);
+    return larger(smaller(x, high), low);
 }
 
 // Collects the entropies of distributions class by class and, unless it is nullptr, the
@@ -916,18 +916,17 @@ CREDALENS_INLINE Lanes clip_level(const Lanes* l, const Lanes* u, int K) {
     Lanes t = between(Lanes{} + 1.0 / K, low, high);
     Marks going = low < high;
     for (int step = 0; step < 200 && any(going); ++step) {
-        Lanes fixed = {}, open = {};
+        Lanes sum = {}, open = {};
         for (int y = 0; y < K; ++y) {
-            const Marks inside = (l[y] < t) & (t < u[y]);
-            open += inside ? Lanes{} + 1.0 : Lanes{};
-            fixed += inside ? Lanes{} : between(t, l[y], u[y]);
+            sum += between(t, l[y], u[y]);
+            open += (l[y] < t) & (t < u[y]) ? Lanes{} + 1.0 : Lanes{};
         }
-        const Lanes excess = fixed + open * t - 1.0;
+        const Lanes excess = sum - 1.0;
         going &= excess != 0.0;
         low = going & (excess < 0.0) ? t : low;
         high = going & (excess > 0.0) ? t : high;
         const Lanes middle = 0.5 * (low + high);
-        Lanes next = open > 0.0 ? (1.0 - fixed) / open : middle;
+        Lanes next = open > 0.0 ? t - excess / open : middle;
         going &= next != t;
         next = (next > low) & (next < high) ? next : middle;
         going &= (next > low) & (next < high);
@@ -972,7 +971,25 @@ CREDALENS_INLINE Lanes fill_level(const Lanes* x, int K, double sign, const Lane
     return t;
 }
 
-// Eight centres and their sizes.
+// t with sum min(u, t) = 1: what the sum of u has above 1 is cut from the top.
+void box_minimax(const double* bounds, std::size_t count, int K, double* value, double* scratch) {
+    const std::size_t size = 2 * static_cast<std::size_t>(K);
+    Lanes *l = reinterpret_cast<Lanes*>(scratch), *u = l + K;
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        Sources<double>(bounds + first * size, size, left).all(size, l);
+        Lanes sum = {}, low = l[0], high = u[0];
+        for (int y = 0; y < K; ++y) {
+            sum += u[y];
+            low = larger(l[y], low);
+            high = larger(u[y], high);
+        }
+        const Lanes top = -fill_level(u, K, -1.0, larger(sum - 1.0, Lanes{}));
+        write(larger(smaller(top, high), low), left, value + first);
+    }
+}
+
+// A vector of centres, and their sizes.
 struct Neighbours {
     Lanes *x, size;
 

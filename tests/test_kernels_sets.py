@@ -382,6 +382,24 @@ def test_minimax_of_balls(K):
 
 
 @pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 130])
+def test_minimax_of_boxes(K):
+    low, high = boxes(37, K, seed=K)
+    high[3] = low[3] = np.full(K, 1 / K)  # a point
+    low[5], high[5] = 0.0, 1.0
+    bounds = reach(low, high)[1]
+    value = np.full(37, np.nan)
+    _kernels.box_minimax(bounds, value, 2)
+    for found, (low, high) in zip(value, bounds, strict=True):
+        # What is above 1 is cut from the top, but not below what a class must have.
+        top = min(-water_level(-high, max(high.sum() - 1, 0.0)), high.max())
+        assert_allclose(found, max(top, low.max()), rtol=0, atol=1e-13)
+        assert np.minimum(high, found).sum() >= 1 - 1e-13
+        alone = np.full(1, np.nan)
+        _kernels.box_minimax(np.stack([low, high])[None], alone, 1)
+        assert alone[0] == found
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 130])
 def test_largest_entropy_of_boxes(K):
     n = 37
     low, high = boxes(n, K, seed=K)
