@@ -17,6 +17,8 @@ BATCH = 1000
 #: size it is judged.
 REQUIRED = (
     ("S* over probly", "S*, hull", "probly", 30, [10_000, 10, 10]),
+    ("S* of intervals over probly", "S*, intervals", "probly", 30, [10_000, 0, 10]),
+    ("S* of total variation balls over probly", "S*, TV ball", "probly", 30, [10_000, 0, 10]),
     ("GH at K = 10 over probly", "GH, hull", "probly", 1000, [1000, 10, 10]),
     ("GH at K = 10 over the paper's pseudocode", "GH, hull", "paper", 1000, [1000, 10, 10]),
     *((f"TU, AU_lower and EU over NumPy, {kind}, {said}", f"TU + AU_lower + EU{case}, hull",

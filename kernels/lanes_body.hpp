@@ -922,7 +922,7 @@ CREDALENS_INLINE Lanes clip_level(const Lanes* l, const Lanes* u, int K) {
             open += (l[y] < t) & (t < u[y]) ? Lanes{} + 1.0 : Lanes{};
         }
         const Lanes excess = sum - 1.0;
-        going &= excess != 0.0;
+        going &= magnitude(excess) > 0x1p-52;
         low = going & (excess < 0.0) ? t : low;
         high = going & (excess > 0.0) ? t : high;
         const Lanes middle = 0.5 * (low + high);
