@@ -7,7 +7,7 @@ import pytest
 
 import credalens as cl
 from credalens.evaluation.reasons import explain
-from prediction_files import NAMES, call, predictions, write_csv, write_npz
+from prediction_files import NAMES, app, call, predictions, runner, write_csv, write_npz
 
 
 def rows_of(text):
@@ -132,6 +132,17 @@ class TestCommand:
         assert [int(row["row"]) for row in rows_of(out.read_text())] == order.tolist()
         (side,) = rows_of((tmp_path / "picked.skipped.csv").read_text())
         assert (side["row"], side["reason"].split(";")[0]) == ("3", "class 0 is NaN")
+
+    @pytest.mark.parametrize("how", [("--budget", 1), ("--reject", 0.5)])
+    def test_no_row_is_left(self, how, tmp_path):
+        np.save(tmp_path / "a.npy", np.full((9, 2, 3), np.nan))
+        out = tmp_path / "picked.csv"
+        done = runner.invoke(app, ["pick", str(tmp_path / "a.npy"), *map(str, how), "-o", str(out),
+                                   "--on-error", "skip"])  # fmt: skip
+        assert done.exit_code == 2, done.exception
+        *_, last = done.stderr.splitlines()
+        assert last == "credalens: rows: none is left; mend the files"
+        assert not out.exists()
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

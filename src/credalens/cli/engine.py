@@ -72,6 +72,8 @@ def score_partitions(
         raise ValueError("-o: --engine dask writes a folder; name one, e.g. -o scores")
     ensemble = inputs.open(by_part=True)
     scores = measuring.scores(ensemble.n_classes, summary)
+    side = skipped_path(output)
+    inputs.keep(ensemble, measuring, output, side)
     describe(ensemble, manners)
     job = ScoreJob(ensemble, scores, output.absolute(), _settings(inputs, measuring, summary),
                    inputs.chunk_rows, inputs.skip, manners.threads)  # fmt: skip
@@ -85,7 +87,6 @@ def score_partitions(
         except KeyboardInterrupt:
             note("credalens: interrupted; the same command goes on with what is not finished")
             raise typer.Exit(130) from None
-    side = skipped_path(output)
     rows, dropped = folder.finish(side)
     note(f"wrote {rows} rows to {output}", manners.quiet)
     tell_dropped(dropped, side)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from credalens.evaluation.guarantee import Guarantee
     from credalens.evaluation.scores import ScoreColumns
 
+#: Names of the files that are written.
+EVALUATION, GUARANTEE, CURVES = "evaluation.csv", "guarantee.csv", "rejection_curves.png"
+
 EXAMPLES = """\
 Examples:
 
@@ -92,8 +95,7 @@ def evaluate(
         if is_score_folder(inputs.files):
             found = _of_folder(inputs, manners, score, bins, resampling)
         else:
-            side = skipped_path(None if output is None else output / "evaluation.csv")
-            found = _of_predictions(inputs, measuring, manners, score, bins, resampling, side)
+            found = _of_predictions(inputs, measuring, manners, score, bins, resampling, output)
         qualities = found.qualities
         _show(found.n_rows, qualities, resampling["n_bootstrap"], confidence)
         answers = {}
@@ -127,12 +129,15 @@ def _of_predictions(
     score: str | None,
     bins: int,
     resampling: dict[str, Any],
-    side: Path,
+    output: Path | None,
 ) -> _Found:
     """Score the predictions and evaluate the scores, in memory."""
     ensemble = inputs.open()
     columns = measuring.scores(ensemble.n_classes)
     chosen = _chosen(score, columns.names)
+    side = skipped_path(None if output is None else output / EVALUATION)
+    written = [] if output is None else [output / name for name in (EVALUATION, GUARANTEE, CURVES)]
+    inputs.keep(ensemble, measuring, side, *written)
     describe(ensemble, manners)
     if not ensemble.has_labels:
         raise ValueError("labels: no file has them; pass --labels FILE or --label-column NAME")
@@ -288,20 +293,20 @@ def _write(
     from credalens.datasets.files.output import as_batch, write_csv
     from credalens.plots import rejection_curves
 
-    tables = {"evaluation.csv": _rows(qualities)}
+    tables = {EVALUATION: _rows(qualities)}
     if answers:
         rows = [{"score": name, **asdict(answer)} for name, answer in answers.items()]
-        tables["guarantee.csv"] = [
+        tables[GUARANTEE] = [
             {k: math.nan if v is None else v for k, v in row.items()} for row in rows
         ]
     for name, rows in tables.items():
         batch = as_batch({key: [row[key] for row in rows] for key in rows[0]})
         with replacing(folder / name) as path, path.open("wb") as stream:
             write_csv([batch], stream)
-    with replacing(folder / "rejection_curves.png") as path:
+    with replacing(folder / CURVES) as path:
         drawn = rejection_curves({name: quality.curve for name, quality in qualities.items()})
         drawn.figure.savefig(path, dpi=150)
-    return [*(folder / name for name in tables), folder / "rejection_curves.png"]
+    return [*(folder / name for name in tables), folder / CURVES]
 
 
 def _rows(qualities: dict[str, "ScoreQuality"]) -> list[dict[str, Any]]:

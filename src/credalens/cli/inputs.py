@@ -33,7 +33,10 @@ class Inputs:
     ]
     labels: Annotated[
         str | None,
-        typer.Option(help="File of true classes, one a row: .npy, .npz, .csv, .parquet or text."),
+        typer.Option(
+            help="File of true classes, one a row: .npy, .npz, .csv, .parquet or text; ids in it "
+            "must be those of the rows."
+        ),
     ] = None
     logits: Annotated[bool, typer.Option("--logits", help="The files hold logits.")] = False
     temperature: Annotated[float, typer.Option(help="Divides the logits.")] = 1.0
@@ -57,7 +60,8 @@ class Inputs:
         bool | None,
         typer.Option(
             "--header/--no-header",
-            help="Whether text files begin with a header; by default the first line tells.",
+            help="Whether text files begin with a header; by default the first lines tell: text, "
+            "or 0,1,... or 1,2,... over other numbers.",
         ),
     ] = None
     class_names: Annotated[
@@ -106,6 +110,16 @@ class Inputs:
             normalize=self.normalize,
             by_part=by_part,
         )
+
+    def keep(self, ensemble: "Ensemble", measuring: "Measuring", *outputs: Path | None) -> None:
+        """Refuse outputs that would replace what the command reads."""
+        from credalens.datasets.files.output import check_apart
+
+        read = [*measuring.files, *map(Path, filter(None, (self.labels, self.class_names)))]
+        for source in ensemble.sources:
+            spans = source.spans(0, source.n_rows or 0)
+            read += [Path(source.path), *(Path(name) for name, _, _ in spans)]
+        check_apart(filter(None, outputs), read)
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,12 @@ def pick(
         ensemble = inputs.open()
         columns = measuring.scores(ensemble.n_classes)
         key = _key(by, columns.names)
+        side = skipped_path(output)
+        inputs.keep(ensemble, measuring, output, side)
         describe(ensemble, manners)
-        places, values = _scored(ensemble, columns, key, inputs, manners, skipped_path(output))
+        places, values = _scored(ensemble, columns, key, inputs, manners, side)
+        if not len(values):
+            raise ValueError("rows: none is left; mend the files")
         count = _count(len(values), reject, budget)
         if not count:
             raise ValueError(f"--reject: {reject:g} of {len(values)} rows is none; pass more")

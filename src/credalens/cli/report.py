@@ -76,7 +76,9 @@ def report(
         library.require()
         check_path(output)
         ensemble = inputs.open()
-        columns = Measuring(distance=distance).scores(ensemble.n_classes)
+        measuring, side = Measuring(distance=distance), skipped_path(output)
+        columns = measuring.scores(ensemble.n_classes)
+        inputs.keep(ensemble, measuring, output, side)
         chosen = None if measures is None else [name.strip() for name in measures.split(",")]
         collector = begin(ensemble, columns.distance, chosen, second_look, title)
         describe(ensemble, manners)
@@ -88,7 +90,7 @@ def report(
                 show(chunk.stop, ensemble.expected_rows)
         write_page(output, collector, start)
         note(f"wrote {output}; open it in a browser", manners.quiet)
-        write_dropped(dropped, skipped_path(output))
+        write_dropped(dropped, side)
 
 
 def begin(

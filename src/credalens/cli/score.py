@@ -92,6 +92,7 @@ def score(
             return
         ensemble = inputs.open()
         scores = measuring.scores(ensemble.n_classes, summary)
+        inputs.keep(ensemble, measuring, output, skipped_path(output), report)
         describe(ensemble, manners)
         task = _Task(ensemble, scores, inputs, manners)
         if report is not None:

@@ -12,10 +12,9 @@ import pyarrow.parquet
 
 from credalens._files import replacing
 from credalens.datasets.cluster.plan import Partition
+from credalens.datasets.files.opening import MANIFEST
 from credalens.datasets.files.source import reading, refuse_file
 
-#: The underscore keeps readers of the folder from taking it for data.
-MANIFEST = "_manifest.json"
 FORMAT = "credalens scores"
 #: Key of what a file of scores says about itself in its footer.
 FOOTER = "credalens"

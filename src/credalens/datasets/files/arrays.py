@@ -157,7 +157,7 @@ class NpzSource(Source):
                 refuse_file(path, f"holds {', '.join(held) or 'nothing'}", "save probs or logits")
             self.is_logits = self._name == "logits"
             self._ids = next((name for name in IDS if name in held), None)
-            self.has_labels, self.has_ids = "labels" in held, self._ids is not None
+            self.has_labels, self.id_name = "labels" in held, self._ids
             with ExitStack() as stack:
                 stored = self._member(archive, stack, self._name)
                 self.n_members, self.n_classes = as_members(path, stored.shape, stored.dtype)

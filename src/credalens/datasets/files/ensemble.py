@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -12,10 +12,16 @@ import numpy as np
 
 from credalens import _validation
 from credalens._arrays import BLOCK_BYTES, Array
-from credalens.datasets.files.labels import LabelFile, missing, read_labels
+from credalens.datasets.files.labels import (
+    LabelFile,
+    class_indices,
+    first_difference,
+    missing,
+    read_labels,
+)
 from credalens.datasets.files.opening import expand, model_names, open_source
 from credalens.datasets.files.source import Block, Reading, Source, refuse_file
-from credalens.evaluation.labels import UNKNOWN, label_indices
+from credalens.evaluation.labels import UNKNOWN
 from credalens.sets import ConvexHull
 
 
@@ -65,6 +71,8 @@ class Ensemble:
     logits: bool
     temperature: float
     normalize: bool
+    #: Identifiers from the file of labels.
+    label_ids: Array | None = None
 
     @property
     def n_rows(self) -> int | None:
@@ -138,6 +146,8 @@ class Ensemble:
             checked.append(values)
             for i, why in bad.items():
                 faults.setdefault(i, _placed(source, start + i, why))
+        if ids is not None and self.label_ids is not None:
+            self._same_ids(ids, self.label_ids, start, faults)
         labels = self._labels(blocks, start, skip, faults)
         n = len(blocks[0])
         good = np.ones(n, dtype=bool)
@@ -179,9 +189,8 @@ class Ensemble:
             if found is None:
                 found, origin = own, source.path
                 continue
-            other = np.array([str(a) != str(b) for a, b in zip(found, own, strict=True)])
-            if other.any():
-                i = int(np.argmax(other))
+            i = first_difference(own, found)
+            if i is not None:
                 refuse_row(
                     source,
                     start + i,
@@ -189,6 +198,23 @@ class Ensemble:
                     "put the rows of all models in the same order",
                 )
         return found
+
+    def _same_ids(self, ids: Array, label_ids: Array, start: int, faults: Collection[int]) -> None:
+        """Refuse labels of other rows; a row that cannot be read may have lost its identifier."""
+        if (ids.dtype.kind == "M") != (label_ids.dtype.kind == "M"):
+            return  # a date in a text may be written in several ways
+        here = np.delete(np.arange(len(ids)), list(faults))
+        here = here[start + here < len(label_ids)]
+        own = label_ids[start + here]
+        i = first_difference(own, ids[here])
+        if i is not None:
+            origin = next(source.path for source in self.sources if source.has_ids)
+            refuse_file(
+                self.labels_path,
+                f"ids: {own[i]!s} here, {ids[here][i]!s} in {origin}",
+                "put the labels in the order of the rows",
+                row=start + int(here[i]),
+            )
 
     def _checked(
         self, source: Source, block: Block, start: int, skip: bool
@@ -265,7 +291,7 @@ class Ensemble:
             holder = next((s for s in self.sources if s.has_labels), None)
         if raw is None:
             return None
-        indices = label_indices(raw, self.class_names, self.n_classes)
+        indices = class_indices(raw, self.class_names, self.n_classes)
         for i in np.flatnonzero(indices == UNKNOWN).tolist():
             known = ", ".join((self.class_names or ())[:20])
             range_ = f"0 to {self.n_classes - 1}"
@@ -356,16 +382,24 @@ def open_ensemble(
                         "pass models of the same rows")  # fmt: skip
     if not 0 < temperature < np.inf:
         refuse_file("--temperature", f"is {temperature:g}", "pass a positive number")
+    truth: Array | LabelFile | None = None
+    label_ids = None
+    if labels is not None and by_part:
+        truth = LabelFile(labels)
+    elif labels is not None:
+        id_name = next((source.id_name for source in sources if source.has_ids), None)
+        truth, label_ids = read_labels(labels, id_name)
     return Ensemble(
         sources,
         model_names(sources),
         first.n_classes,
         _names(sources, class_names),
-        None if labels is None else LabelFile(labels) if by_part else read_labels(labels),
+        truth,
         labels or "",
         logits,
         float(temperature),
         normalize,
+        label_ids,
     )
 
 

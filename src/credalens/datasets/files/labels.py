@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from credalens._arrays import Array
-from credalens.datasets.files.source import reading, refuse_file
+from credalens.datasets.files.arrays import IDS
+from credalens.datasets.files.source import INDEX, reading, refuse_file
+from credalens.evaluation.labels import UNKNOWN, label_indices
 
 
 def missing(label: Any) -> bool:
     """Tell whether a label was left out."""
     return label is None or (isinstance(label, float) and math.isnan(label)) or label == ""
+
+
+def class_indices(labels: Array, class_names: tuple[str, ...] | None, n_classes: int) -> Array:
+    """Return labels as class indices; 1.0 in a text is 1, unless a class is called 1.0.
+
+    pandas writes integers so if a row of the column was ever missing.
+    """
+    indices = label_indices(labels, class_names, n_classes)
+    unknown = indices == UNKNOWN
+    if labels.dtype.kind in "OSU" and unknown.any():
+        texts = np.array([plain(label) for label in labels[unknown]], dtype=object)
+        indices[unknown] = label_indices(texts, class_names, n_classes)
+    return indices
+
+
+def plain(value: Any) -> str:
+    """Return an identifier or a label as text, the same for 1, 1.0 and b"1"."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    whole = re.fullmatch(r"(-?\d+)\.0+", text.strip())
+    return whole[1] if whole else text.strip()
+
+
+def first_difference(these: Array, those: Array) -> int | None:
+    """Return the first place where identifiers or labels are not the same."""
+    for i, (a, b) in enumerate(zip(these, those, strict=False)):
+        if str(a) != str(b) and plain(a) != plain(b):
+            return i
+    return None
 
 
 class LabelFile:
@@ -50,17 +82,21 @@ class LabelFile:
             return np.array(self._mapped()[part])
 
 
-def read_labels(path: str) -> Array:
+def read_labels(path: str, id_name: str | None = None) -> tuple[Array, Array | None]:
     """Read a file of labels, one a row: ``.npy``, ``.npz``, a table with ``label``, or plain text.
 
-    Labels are held in memory, unlike predictions.
+    Labels are held in memory, unlike predictions, and with them the identifiers, if the file has
+    some that can be compared with those called `id_name`. The index of a table, which often only
+    counts the rows, is compared with another index alone.
     """
+    names = INDEX if id_name in INDEX else () if id_name is None else (id_name, *IDS)
+    ids: Array | None = None
     with reading(path):
         ending = Path(path).suffix.lower()
         if ending in (".npy", ".npz"):
-            labels = _from_arrays(path)
+            labels, ids = _from_arrays(path, names)
         elif ending in (".csv", ".tsv", ".parquet"):
-            labels = _from_table(path, ending)
+            labels, ids = _from_table(path, ending, names)
         else:
             labels = np.array(Path(path).read_text(encoding="utf-8").split("\n"), dtype=object)
             labels = labels[[bool(label.strip()) for label in labels]]
@@ -68,20 +104,21 @@ def read_labels(path: str) -> Array:
             refuse_file(path, f"has labels of shape {labels.shape}", "save one a row")
         if labels.dtype.kind not in "iufSUOb":
             refuse_file(path, f"has labels of dtype {labels.dtype}", "save names or indices")
-    return labels
+    return labels, ids
 
 
-def _from_arrays(path: str) -> Array:
+def _from_arrays(path: str, id_names: Sequence[str]) -> tuple[Array, Array | None]:
     held = np.load(path, allow_pickle=False)
     if isinstance(held, np.ndarray):
-        return held
+        return held, None
     with held:
         if "labels" not in held:
             refuse_file(path, f"holds {', '.join(held.files) or 'nothing'}", "save labels")
-        return np.asarray(held["labels"])
+        name = next((name for name in id_names if name in held), None)
+        return np.asarray(held["labels"]), None if name is None else np.asarray(held[name])
 
 
-def _from_table(path: str, ending: str) -> Array:
+def _from_table(path: str, ending: str, id_names: Sequence[str]) -> tuple[Array, Array | None]:
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -96,8 +133,12 @@ def _from_table(path: str, ending: str) -> Array:
             path,
             read_options=pyarrow.csv.ReadOptions(column_names=["label"] if plain else None),
             parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
-            convert_options=pyarrow.csv.ConvertOptions(column_types={"label": pyarrow.string()}),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(("label", *id_names), pyarrow.string())
+            ),
         )
     if "label" not in table.column_names:
         refuse_file(path, f"has columns {', '.join(table.column_names)}", "name one label")
-    return np.asarray(table["label"].to_numpy())
+    name = next((name for name in id_names if name in table.column_names), None)
+    ids = None if name is None else np.asarray(table[name].to_numpy())
+    return np.asarray(table["label"].to_numpy()), ids

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import csv
 import glob
+import re
 import sys
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
-from credalens.datasets.files.source import Reading, Source, refuse_file
+from credalens.datasets.files.source import (
+    PredictionFileError,
+    Reading,
+    Source,
+    reading,
+    refuse_file,
+)
 
 #: Endings of prediction files.
 ENDINGS = (".npy", ".npz", ".csv", ".tsv", ".parquet", ".zarr")
 #: Formats that can be read from a pipe.
 PIPED = ("csv", "tsv", "npy")
 STDIN = "-"
+#: Describes a folder of scores. The underscore keeps readers from taking it for data.
+MANIFEST = "_manifest.json"
+#: Columns by which the tables of ``pick``, of rows left out and of ``evaluate`` are known again.
+WRITTEN = (
+    {"rank", "row", "prediction", "kind", "reason"},
+    {"row", "id", "file", "reason"},
+    {"score", "auc", "mr"},
+    {"score", "threshold", "kept"},
+)
 
 
 def expand(names: Iterable[str], leave_out: Path | None = None) -> list[str]:
@@ -22,24 +40,29 @@ def expand(names: Iterable[str], leave_out: Path | None = None) -> list[str]:
 
     A folder that is one dataset (see `parquet.is_dataset`) stays as it is.
 
-    `leave_out` is a file of labels, which may lie in the same folder as the models.
+    `leave_out` is a file of labels, which may lie in the same folder as the models, as may what
+    commands have written: what a glob or a folder holds of these is no model. A name that is given
+    is.
     """
+
+    def models(held: Iterable[str]) -> list[str]:
+        paths = map(Path, held)
+        return [str(p) for p in paths if p.resolve() != leave_out and not _was_written(p)]
+
     found: list[str] = []
     for name in names:
         path = Path(name)
         if name == STDIN or path.suffix == ".zarr":
             found.append(name)
         elif path.is_dir():
-            found.extend([name] if _is_dataset(path) else _inside(path))
+            found.extend([name] if _is_dataset(path) else models(_inside(path)))
         elif not path.exists() and glob.has_magic(name):
             matches = sorted(glob.glob(name, recursive=True))
             if not matches:
                 refuse_file(name, "matches no file", "check the pattern")
-            found.extend(matches)
+            found.extend(models(matches))
         else:
             found.append(name)
-    if leave_out is not None:
-        found = [name for name in found if name == STDIN or Path(name).resolve() != leave_out]
     if not found:
         refuse_file("input", "no prediction files are left", "name at least one")
     seen: set[str] = set()
@@ -55,6 +78,43 @@ def _is_dataset(folder: Path) -> bool:
     from credalens.datasets.files.parquet import is_dataset
 
     return is_dataset(folder)
+
+
+def _was_written(path: Path) -> bool:
+    """Tell whether a file, or a folder of scores, is what a command has written."""
+    if path.is_dir():
+        return (path / MANIFEST).is_file()
+    try:
+        names = set(_columns(path))
+    except PredictionFileError:
+        return False  # said when it is opened
+    if any(known <= names for known in WRITTEN):
+        return True
+    scores = names - {"id", "prediction", "label", "correct"}
+    return "prediction" in names and bool(scores) and all(map(_is_score, scores))
+
+
+def _columns(path: Path) -> list[str]:
+    """Return the names of the columns of a file, in those formats that scores are written in."""
+    ending = path.suffix.lower()
+    with reading(str(path)):
+        if ending == ".csv":
+            with path.open(newline="", encoding="utf-8-sig") as file:
+                return next(csv.reader([file.readline(1 << 16)]), [])
+        if ending == ".npz":
+            with zipfile.ZipFile(path) as archive:
+                return [name.removesuffix(".npy") for name in archive.namelist()]
+        if ending == ".parquet":
+            import pyarrow.parquet
+
+            return list(pyarrow.parquet.read_schema(path).names)
+    return []
+
+
+def _is_score(name: str) -> bool:
+    from credalens.measures.table import MEASURES
+
+    return name in MEASURES or bool(re.search(r"_(total|aleatoric(_\w+)?|epistemic)$", name))
 
 
 def _inside(folder: Path) -> list[str]:

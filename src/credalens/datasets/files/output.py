@@ -64,12 +64,11 @@ def write_jsonl(batches: Iterable[Any], stream: IO[bytes]) -> None:
 
 
 def _json_texts(column: Any) -> list[str]:
-    if pa.types.is_string(column.type):
-        return [json.dumps(text) for text in column.to_pylist()]
-    return [
-        "null" if text is None else text
-        for text in pyarrow.compute.cast(column, pa.string()).to_pylist()
-    ]
+    texts = pyarrow.compute.cast(column, pa.string()).to_pylist()
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return ["null" if text is None else text for text in texts]
+    return [json.dumps(text) for text in texts]
 
 
 def _write_csv_file(batches: Batches, path: Path) -> None:
@@ -140,6 +139,17 @@ def check_output(out: Path) -> None:
         refuse_file(str(out.parent), "is not a folder", "make it first")
     if out.is_dir():
         refuse_file(str(out), "is a folder", "name a file")
+
+
+def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Refuse, before any work is done, to write over a file that is read, or into a dataset."""
+    read = {path.resolve() for path in inputs}
+    for out in outputs:
+        place = out.resolve()
+        if place in read:
+            refuse_file(str(out), "is also read", "name another output")
+        for folder in read.intersection(place.parents):
+            refuse_file(str(out), f"lies in {folder}, which is read", "name another output")
 
 
 class Parts:

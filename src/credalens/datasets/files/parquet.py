@@ -21,6 +21,7 @@ from credalens.datasets.files.tables import assign
 #: Bytes of a column that are read ahead. Without it a whole row group is read at once, however
 #: large; it costs no time.
 READ_AHEAD = 1 << 20
+FIX = "every row must have as many members and classes; mend it, or leave it out by --on-error skip"
 
 
 def opened(path: str) -> Any:
@@ -46,16 +47,14 @@ class ParquetSource(Source):
                 schema.field(self._roles.classes[0]).type
             )
             if self._nested:
-                first = next(file.iter_batches(1, columns=list(self._roles.classes)))
-                self.n_members, self.n_classes = self._lists(first.column(0), None).shape[1:]
+                self.n_members, self.n_classes = self._first_shape(file)
                 self.is_logits = self._roles.classes[0] == "logits"
             else:
                 self._check_numbers(schema)
                 self.n_classes = len(self._roles.classes)
                 self.class_names = self._roles.classes
         self._types = {name: _type(schema, name) for name in self.columns}
-        self.has_labels = self._roles.label is not None
-        self.has_ids = self._roles.id is not None
+        self.has_labels, self.id_name = self._roles.label is not None, self._roles.id
 
     @property
     def columns(self) -> list[str]:
@@ -122,41 +121,54 @@ class ParquetSource(Source):
 
     def _block(self, batch: Any) -> Block:
         roles = self._roles
+        faults: dict[int, str] = {}
         if self._nested:
-            values = self._lists(batch.column(roles.classes[0]), (self.n_members, self.n_classes))
+            values, faults = self._lists(batch.column(roles.classes[0]))
         else:
             columns = [_floats(batch.column(name)) for name in roles.classes]
             values = np.stack(columns, axis=1)[:, None, :]
-        return Block(values, _column(batch, roles.label), _column(batch, roles.id))
+        return Block(values, _column(batch, roles.label), _column(batch, roles.id), faults)
 
-    def _lists(self, column: Any, shape: tuple[int, int] | None) -> Array:
-        """Return ``(r, M, K)`` from lists of K, or lists of M lists of K."""
-        n = len(column)
-        counts = []
-        while _is_list(column.type):
-            if column.null_count:
-                refuse_file(self.path, f"{self._roles.classes[0]} has missing lists", "fill them")
-            sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+    def _first_shape(self, file: Any) -> tuple[int, int]:
+        """Return members and classes of the first row that has as many classes for each member."""
+        name = self._roles.classes[0]
+        deep = _depth(file.schema_arrow.field(name).type)
+        if deep > 2:
+            refuse_file(self.path, f"has lists nested {deep} deep", "save M x K lists")
+        for batch in file.iter_batches(1, columns=[name]):
+            shape = _shape(batch.column(0)[0].as_py(), deep)
+            if not isinstance(shape, str) and 0 not in shape:
+                return shape
+        return refuse_file(self.path, f"{name} has no row of lists of one length", "mend them")
+
+    def _lists(self, column: Any) -> tuple[Array, dict[int, str]]:
+        """Return ``(r, M, K)`` from lists of K, or lists of M lists of K, and rows that are not."""
+        shape = self.n_members, self.n_classes
+        values = column
+        for size in shape[-_depth(column.type) :]:
+            lengths = values.value_lengths().to_numpy(zero_copy_only=False)
             # Smallest and largest, as sorting all of them would take longer than reading does.
-            if not sizes.min() == sizes.max() > 0:
-                refuse_file(
-                    self.path,
-                    f"{self._roles.classes[0]} has lists of lengths "
-                    f"{np.unique(sizes).tolist()[:5]}",
-                    "every row must have as many members and classes",
-                )
-            counts.append(int(sizes[0]))
-            column = column.flatten()
-        if len(counts) > 2:
-            refuse_file(self.path, f"has lists nested {len(counts)} deep", "save M x K lists")
-        found = (counts[0] if len(counts) == 2 else 1, counts[-1])
-        if shape is not None and found != shape:
-            refuse_file(
-                self.path,
-                f"has rows of {found} members and classes after rows of {shape}",
-                "every row must have as many",
-            )
-        return _floats(column).reshape(n, *found)
+            if values.null_count or not lengths.min() == lengths.max() == size:
+                return self._one_by_one(column)
+            values = values.flatten()
+        return _floats(values).reshape(len(column), *shape), {}
+
+    def _one_by_one(self, column: Any) -> tuple[Array, dict[int, str]]:
+        """Do the same row by row; a bad row becomes NaN with a fault."""
+        name, deep = self._roles.classes[0], _depth(column.type)
+        shape = self.n_members, self.n_classes
+        values = np.full((len(column), *shape), np.nan, _dtype(column.type))
+        faults: dict[int, str] = {}
+        for i, row in enumerate(column.to_pylist()):
+            found = _shape(row, deep)
+            if found == shape:
+                values[i] = row
+            elif isinstance(found, str):
+                faults[i] = f"{name} {found}; {FIX}"
+            else:
+                have, want = (" x ".join(map(str, both[-deep:])) for both in (found, shape))
+                faults[i] = f"{name} is {have} instead of {want}; {FIX}"
+        return values, faults
 
 
 @dataclass(frozen=True)
@@ -205,7 +217,7 @@ class ParquetDataset(Source):
         self.n_rows = self.expected_rows = row
         self.n_members, self.n_classes = first.n_members, first.n_classes
         self.class_names, self.is_logits = first.class_names, first.is_logits
-        self.has_labels, self.has_ids = first.has_labels, first.has_ids
+        self.has_labels, self.id_name = first.has_labels, first.id_name
 
     def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         """Yield the rows of one file after the other."""
@@ -292,10 +304,15 @@ def is_dataset(folder: Path) -> bool:
         return True
     if len(files) < 2:
         return False
-    with reading(files[0]):
-        schema = pyarrow.parquet.read_schema(files[0])
-    kinds = [_type(schema, name) for name in ("probs", "logits") if name in schema.names]
-    return any(_is_list(kind) and _is_list(kind.value_type) for kind in kinds)
+    return all(_is_ensemble(name) for name in files)
+
+
+def _is_ensemble(path: str) -> bool:
+    """Tell whether a file holds the predictions of several models."""
+    with reading(path):
+        schema = pyarrow.parquet.read_schema(path)
+    names = [name for name in ("probs", "logits") if name in schema.names]
+    return any(_depth(_type(schema, name)) == 2 for name in names)
 
 
 #: Endings of prediction files that stand for a model each.
@@ -324,6 +341,31 @@ def _is_list(kind: Any) -> bool:
     return bool(
         pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     )
+
+
+def _depth(kind: Any) -> int:
+    """Return how deep lists are nested."""
+    return 1 + _depth(kind.value_type) if _is_list(kind) else 0
+
+
+def _dtype(kind: Any) -> Any:
+    """Return the dtype of what `_floats` makes of the innermost values of lists."""
+    while _is_list(kind):
+        kind = kind.value_type
+    return kind.to_pandas_dtype() if pa.types.is_floating(kind) else np.float64
+
+
+def _shape(row: Any, deep: int) -> tuple[int, int] | str:
+    """Return members and classes of a row of lists, or what is wrong with it."""
+    if row is None:
+        return "is missing"
+    members = row if deep == 2 else [row]
+    if None in members:
+        return "has a missing list"
+    lengths = sorted({len(member) for member in members})
+    if len(lengths) > 1:
+        return f"has lists of lengths {lengths[:5]}"
+    return len(members), lengths[0] if lengths else 0
 
 
 def _floats(column: Any) -> Array:

@@ -14,6 +14,8 @@ from credalens._arrays import Array
 
 #: Characters of a file's contents or of a library's message that an error repeats at most.
 LONGEST = 300
+#: What the index is called that pandas writes to CSV and Parquet.
+INDEX = ("", "__index_level_0__")
 
 
 class PredictionFileError(ValueError):
@@ -115,7 +117,13 @@ class Source(ABC):
     #: Whether the file itself says that it holds logits.
     is_logits: bool = False
     has_labels: bool = False
-    has_ids: bool = False
+    #: What the identifiers are called, ``None`` if there are none.
+    id_name: str | None = None
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether the file brings identifiers."""
+        return self.id_name is not None
 
     @abstractmethod
     def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:

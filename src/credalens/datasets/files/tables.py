@@ -6,7 +6,8 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, NoReturn
@@ -17,6 +18,7 @@ import pyarrow.csv
 
 from credalens._arrays import Array
 from credalens.datasets.files.source import (
+    INDEX,
     Block,
     Reading,
     Source,
@@ -27,9 +29,8 @@ from credalens.datasets.files.source import (
 
 #: Bytes of text parsed at once, cut at the end of a line.
 TEXT_BLOCK = 1 << 23
-#: Columns that hold identifiers if nothing else is said: the last two are how pandas writes an
-#: index to CSV and Parquet.
-USUAL_IDS = ("id", "", "__index_level_0__")
+#: Columns that hold identifiers if nothing else is said.
+USUAL_IDS = ("id", *INDEX)
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,51 @@ def _is_number(text: str) -> bool:
     return "_" not in text
 
 
-def _looks_like_header(fields: Sequence[str]) -> bool:
-    """Tell class names from a row; 0,1,2,... are names, as they sum to more than 1."""
-    if all(_is_number(text) for text in fields):
-        return len(fields) > 2 and list(fields) == [str(i) for i in range(len(fields))]
-    return True
+def _looks_like_header(
+    fields: Sequence[str], below: Callable[[], Sequence[str]], how: Reading
+) -> bool:
+    """Tell class names from a row, by the class columns of the first line and the one below it.
+
+    Names are text, or count 0,1,2,... or 1,2,3,... over other numbers. If the line below is in
+    whole numbers as well, they are two rows, of hard predictions or of counts; unless only the
+    second is a hard prediction.
+    """
+    if "id" in fields or "label" in fields:
+        return True
+    names = _class_fields(fields, how)
+    if not all(_is_number(text) for text in names):
+        return True
+    if not (_count_up(names) or _count_up(fields)):
+        return False
+    values = _class_fields(below(), how)
+    if not all(re.fullmatch(r"[-+]?\d+", text) for text in values):
+        return True
+    return _is_hard(values) and not _is_hard(names)
+
+
+def _is_hard(fields: Sequence[str]) -> bool:
+    """Tell whether one class has 1 and the others 0."""
+    return set(fields) <= {"0", "1"} and list(fields).count("1") == 1
+
+
+def _class_fields(fields: Sequence[str], how: Reading) -> list[str]:
+    """Return the fields of classes, as far as they are said by position: names may not be there."""
+
+    def places(*wanted: str | None) -> set[int]:
+        return {int(text) for text in wanted if text is not None and text.isdecimal()}
+
+    chosen = places(*(how.columns or ()))
+    if not chosen:
+        chosen = set(range(len(fields))) - places(how.label, how.id)
+    return [text for i, text in enumerate(fields) if i in chosen]
+
+
+def _count_up(fields: Sequence[str]) -> bool:
+    """Tell whether several fields are 0,1,2,... or 1,2,3,..., written so."""
+    n = len(fields)
+    return n > 1 and any(
+        list(fields) == [str(i) for i in range(first, first + n)] for first in (0, 1)
+    )
 
 
 class TextSource(Source):
@@ -103,22 +144,26 @@ class TextSource(Source):
             size = os.path.getsize(path) if stream is None else 0
             with ExitStack() as stack:
                 file = stream or stack.enter_context(open(path, "rb"))
-                self._first = self._first_line(file)
-            fields = self._fields(self._first)
+                self._first_lines = self._read_first_lines(file)
+            first, second = self._first_lines
+            fields = self._fields(first)
             if not fields:
                 refuse_file(path, "is empty", "pass a file with a line for each row")
-            header = _looks_like_header(fields) if how.header is None else how.header
+            header = how.header
+            if header is None:
+                header = _looks_like_header(fields, lambda: self._fields(second, "replace"), how)
             self._skip_first = header
             self._names = fields if header else [str(i) for i in range(len(fields))]
             self._roles = assign(path, self._names, how, header)
         self.n_classes = len(self._roles.classes)
         self.class_names = self._roles.classes if header else None
         self.has_labels = self._roles.label is not None
-        self.has_ids = self._roles.id is not None
+        # A column without a name is one of identifiers because somebody said so.
+        self.id_name = self._roles.id if header or self._roles.id is None else "id"
         self._size = size
 
-    def _fields(self, line: bytes) -> list[str]:
-        text = line.decode("utf-8-sig")
+    def _fields(self, line: bytes, errors: str = "strict") -> list[str]:
+        text = line.decode("utf-8-sig", errors)
         row = next(csv.reader([text], delimiter=self._delimiter), [])
         return [field.strip() for field in row]
 
@@ -129,10 +174,10 @@ class TextSource(Source):
     def _blocks(self) -> Iterator[Block]:
         with ExitStack() as stack:
             file = self._stream or stack.enter_context(open(self.path, "rb"))
-            # The first line was taken from a stream already, but not from a file opened anew.
-            rest = b"" if self._skip_first else self._first
+            # The first lines were taken from a stream already, but not from a file opened anew.
             if self._stream is None:
-                self._first_line(file)
+                self._read_first_lines(file)
+            rest = b"".join(self._first_lines[self._skip_first :])
             row = 0
             for text in self._stretches(file, rest):
                 block = self._parse(text)
@@ -145,7 +190,11 @@ class TextSource(Source):
             if not row:
                 refuse_file(self.path, "has a header but no rows", "pass at least one row")
 
-    def _first_line(self, file: IO[bytes]) -> bytes:
+    def _read_first_lines(self, file: IO[bytes]) -> tuple[bytes, bytes]:
+        """Return the first line that is not blank and the next one, empty if there is none."""
+        return self._next_line(file), self._next_line(file)
+
+    def _next_line(self, file: IO[bytes]) -> bytes:
         for line in iter(lambda: file.readline(TEXT_BLOCK), b""):
             if len(line) == TEXT_BLOCK:
                 self._refuse_long_line()
