@@ -247,12 +247,14 @@ def test_folders_and_patterns(tmp_path):
         assert open_ensemble(names).names == ("model_0", "model_1")
 
 
-def test_names_that_are_numbers_look_like_a_row(tmp_path):
+def test_names_that_are_numbers(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("1,2,3\n0.2,0.3,0.5\n")
-    with pytest.raises(PredictionFileError, match=r"sums to 6; .*--header if these are names"):
+    assert open_ensemble([str(path)]).class_names == ("1", "2", "3")
+    path.write_text("3,5,7\n0.2,0.3,0.5\n")
+    with pytest.raises(PredictionFileError, match=r"sums to 15; .*--header if these are names"):
         whole(open_ensemble([str(path)]))
-    assert open_ensemble([str(path)], how=Reading(header=True)).class_names == ("1", "2", "3")
+    assert open_ensemble([str(path)], how=Reading(header=True)).class_names == ("3", "5", "7")
 
 
 @pytest.mark.parametrize("kind", ["csv", "npy"])
@@ -397,7 +399,9 @@ class TestRefusals:
     def test_ragged_lists(self, tmp_path):
         table = pa.table({"probs": [[[0.5, 0.5]], [[0.5, 0.5], [1.0, 0.0]]]})
         pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-        self.refused([tmp_path], "a.parquet: probs has lists of lengths")
+        self.refused(
+            [tmp_path], r"a.parquet: row 1 \(zero-based\): probs is 2 x 2 instead of 1 x 2"
+        )
         pyarrow.parquet.write_table(pa.table({"a": ["x"]}), tmp_path / "a.parquet")
         self.refused([tmp_path], "column 'a' is string; name the class columns by --columns")
 
