@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from credalens import _kernels
-from credalens._arrays import Array, is_native, namespace, native, num_threads, per_instance
+from credalens._arrays import Array, namespace, native, num_threads, per_instance
 from credalens.distances.base import Distance, Questions, Seminorm
 
 
@@ -80,7 +80,7 @@ class TotalVariation(Distance):
 def _rest(Q: Questions, probability: Any) -> Any:
     """Return one minus a probability, which rounding may have left above 1."""
     rest = 1.0 - probability
-    if is_native(rest):  # whose gradient stays
+    if not isinstance(rest, np.ndarray | np.floating):  # a tensor, whose gradient stays
         return namespace(rest).clip(rest, min=0.0)
     # One class is certain, whatever its row sums to.
     return np.maximum(rest, 0.0) if Q.n_classes > 1 else np.zeros_like(rest)

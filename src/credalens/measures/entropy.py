@@ -117,8 +117,8 @@ def certify(gap: Any, what: str) -> None:
     seen = glimpse(gap)
     if seen is None:  # traced: nobody knows yet
         return
-    bits = seen.astype(np.float64) / math.log(2)
-    if bits.max(initial=0.0) > CERTIFIED_BITS:
+    if seen.max(initial=0.0) > CERTIFIED_BITS * math.log(2):
+        bits = seen.astype(np.float64) / math.log(2)
         warnings.warn(
             f"{what}: {int((bits > CERTIFIED_BITS).sum())} of {bits.size} instances could not be "
             f"certified to {CERTIFIED_BITS:g} bits; the worst error is {bits.max():.3g} bits",

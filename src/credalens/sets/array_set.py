@@ -85,7 +85,8 @@ class ArraySet(CredalSet):
         """Floating dtype of the data."""
         if self.origin.where == "device":
             return native.numpy_dtype(self._first())
-        return self._first().dtype.newbyteorder("=")
+        dtype = self._first().dtype
+        return dtype if dtype.isnative else dtype.newbyteorder("=")
 
     def __getitem__(self, index: Any) -> Self:
         if not self.batch_shape:

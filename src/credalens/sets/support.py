@@ -197,7 +197,8 @@ class SupportSet(ArraySet):
 
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
-        low, high = (np.asarray(top, self.dtype) for top in self._class_tops())
+        dtype = self.dtype
+        low, high = (np.asarray(top, dtype) for top in self._class_tops())
         return low, high, 2 * self._tv_diameter() if diameter else None
 
     def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
