@@ -131,6 +131,14 @@ std::size_t first_bad_in_lanes(const T* P, std::size_t rows, int K, double toler
     return CREDALENS_BEST(first_bad, P, rows, K, tolerance);
 }
 
+template <class T>
+std::size_t reachable_bounds_in_lanes(const T* low, const T* high, std::size_t count, int K,
+                                      double slack, double tolerance, T* bounds, T* tops,
+                                      double* scratch) {
+    return CREDALENS_BEST(reachable_bounds, low, high, count, K, slack, tolerance, bounds, tops,
+                          aligned(scratch));
+}
+
 void box_minimax_in_lanes(const double* bounds, std::size_t count, int K, double* value,
                           double* scratch) {
     CREDALENS_BEST(box_minimax, bounds, count, K, value, aligned(scratch));
@@ -162,6 +170,10 @@ void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const doub
     }
 }
 
+template std::size_t reachable_bounds_in_lanes(const float*, const float*, std::size_t, int,
+                                               double, double, float*, float*, double*);
+template std::size_t reachable_bounds_in_lanes(const double*, const double*, std::size_t, int,
+                                               double, double, double*, double*, double*);
 template std::size_t closed_forms_in_lanes(const float*, std::size_t, int, int, const ClosedForms&,
                                            double, double*);
 template std::size_t closed_forms_in_lanes(const double*, std::size_t, int, int,

@@ -75,6 +75,13 @@ void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const doub
                                     const double* size, std::size_t count, int K, double* value,
                                     double* distribution, double* scratch);
 
+// As `reachable_bounds` of reach.hpp, for `count` instances in one thread; 2 K entries. Returns the
+// first instance that is not good, `count` if there is none.
+template <class T>
+std::size_t reachable_bounds_in_lanes(const T* low, const T* high, std::size_t count, int K,
+                                      double slack, double tolerance, T* bounds, T* tops,
+                                      double* scratch);
+
 // The first of (rows, K) that is not a distribution, `rows` if there is none.
 template <class T>
 std::size_t first_bad_in_lanes(const T* P, std::size_t rows, int K, double tolerance);

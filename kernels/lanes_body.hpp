@@ -1097,3 +1097,81 @@ void ball_min_entropy(const double* center, const double* radius, std::size_t co
         entropy.finish(value + first);
     }
 }
+
+CREDALENS_INLINE void store(double* to, const Lanes& v) { __builtin_memcpy(to, &v, sizeof v); }
+CREDALENS_INLINE void store(float* to, const Lanes& v) {
+    const Floats narrow = __builtin_convertvector(v, Floats);
+    __builtin_memcpy(to, &narrow, sizeof narrow);
+}
+
+// Writes the K entries of each lane as a row, `stride` apart; a square of them at a time.
+template <class T>
+CREDALENS_INLINE void write_rows(const Lanes* v, int K, std::size_t count, std::size_t stride,
+                                 T* out) {
+    if (K < kWidth || count < kWidth) {
+        for (int y = 0; y < K; ++y)
+            for (std::size_t i = 0; i < kWidth && i < count; ++i)
+                out[i * stride + y] = static_cast<T>(v[y][i]);
+        return;
+    }
+    for (int y = 0;; y = y + 2 * kWidth <= K ? y + kWidth : K - kWidth) {
+        const double* from[kWidth];
+        for (int i = 0; i < kWidth; ++i) from[i] = reinterpret_cast<const double*>(v + y + i);
+        Lanes rows[kWidth];
+        columns_of(from, 0, rows);
+        for (std::size_t i = 0; i < kWidth; ++i) store(out + i * stride + y, rows[i]);
+        if (y + kWidth == K) return;
+    }
+}
+
+// A NaN stays where a comparison with it fails, reaches the sums, and fails there.
+CREDALENS_INLINE Lanes in_unit(const Lanes& x) {
+    return smaller(Lanes{} + 1.0, larger(Lanes{}, x));
+}
+
+template <class T>
+std::size_t reachable_bounds(const T* low, const T* high, std::size_t count, int K, double slack,
+                             double tolerance, T* bounds, T* tops, double* scratch) {
+    const std::size_t classes = K;
+    const Lanes one = Lanes{} + 1.0;
+    Lanes *l = reinterpret_cast<Lanes*>(scratch), *u = l + K;
+    std::size_t first_bad = count;
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        Sources<T>(low + first * classes, classes, left).all(classes, l);
+        Sources<T>(high + first * classes, classes, left).all(classes, u);
+        Lanes lows = {}, highs = {}, worst = {};
+        for (int y = 0; y < K; ++y) {
+            worst = larger(larger(larger(l[y] - u[y], -l[y]), u[y] - 1.0), worst);
+            lows += l[y] = in_unit(l[y]);
+            highs += u[y] = larger(l[y], in_unit(u[y]));
+        }
+        const Marks good =
+            (worst <= slack) & (lows <= 1.0 + tolerance) & (highs >= 1.0 - tolerance);
+        for (std::size_t i = 0; i < kWidth && i < left && first_bad == count; ++i)
+            if (!good[i]) first_bad = first + i;
+        if (any(~((lows <= 1.0) & (highs >= 1.0)))) {
+            // By rounding: the bounds meet there. Dividing by 1 leaves the other lanes as they are.
+            const Lanes shrink = larger(lows, one), grow = smaller(highs, one);
+            lows = highs = Lanes{};
+            for (int y = 0; y < K; ++y) {
+                lows += l[y] /= shrink;
+                highs += u[y] /= grow;
+            }
+        }
+        Lanes most_low = {}, most_high = {};
+        for (int y = 0; y < K; ++y) {
+            const Lanes own = l[y];
+            l[y] = smaller(larger(own, 1.0 - (highs - u[y])), u[y]);
+            u[y] = larger(smaller(u[y], 1.0 - (lows - own)), l[y]);
+            most_low = larger(l[y], most_low);
+            most_high = larger(u[y], most_high);
+        }
+        T* const here = bounds + 2 * first * classes;
+        write_rows(l, K, left, 2 * classes, here);
+        write_rows(u, K, left, 2 * classes, here + K);
+        write_member(most_low, left, 2, tops + 2 * first);
+        write_member(most_high, left, 2, tops + 2 * first + 1);
+    }
+    return first_bad;
+}

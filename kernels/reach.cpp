@@ -1,8 +1,11 @@
 #include "reach.hpp"
 
+#include <vector>
+
 #include "first_bad.hpp"
-#include "shuffles.hpp"
+#include "lanes.hpp"
 #include "parallel.hpp"
+#include "shuffles.hpp"
 
 namespace credalens {
 namespace {
@@ -10,8 +13,11 @@ namespace {
 // Compiled without finite-math flags: a NaN must reach the sums, and fail the comparisons there. So
 // `clipped` has the entry where a comparison that fails leaves it.
 //
-// With eight classes or more the lanes are classes, and the last vector overlaps the one before;
-// with fewer the lanes are eight instances. Sums leave out the lanes that were seen before.
+// The lanes are classes, and the last vector overlaps the one before. Sums leave out the lanes that
+// were seen before.
+
+// More classes than this fill vectors by themselves.
+constexpr int kMostReachedInLanes = 15;
 
 CREDALENS_INLINE Double8 all8(double x) { return Double8{} + x; }
 
@@ -87,84 +93,15 @@ CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slac
     return good;
 }
 
-// Entry y of up to eight instances; the last one stands for those that are missing.
-template <class T>
-CREDALENS_INLINE Double8 gathered(const T* entries, int K, int count) {
-    Double8 v;
-    for (int i = 0; i < kLanes; ++i) v[i] = entries[(i < count ? i : count - 1) * K];
-    return v;
-}
-
-// Up to eight instances of fewer than eight classes. Bit i of the result says that i is bad.
-template <class T>
-CREDALENS_INLINE int reach_few(const T* low, const T* high, int K, int count, double slack,
-                               double tolerance, T* bounds, T* tops) {
-    Ends own[kLanes], most = {};
-    Double8 L = {}, U = {}, worst = {};
-    for (int y = 0; y < K; ++y) {
-        const Double8 l = gathered(low + y, K, count), u = gathered(high + y, K, count);
-        worst = max8(violation(l, u), worst);
-        own[y] = inside(l, u);
-        L += own[y].low;
-        U += own[y].high;
-    }
-    int bad = 0;
-    bool off = false;
-    for (int i = 0; i < count; ++i) {
-        const bool good = worst[i] <= slack && L[i] <= 1.0 + tolerance && U[i] >= 1.0 - tolerance;
-        bad |= !good << i;
-        off |= !(L[i] <= 1.0 && U[i] >= 1.0);
-    }
-    if (off) {  // as above; dividing by 1 leaves the other instances as they are
-        const Double8 shrink = max8(L, all8(1.0)), grow = min8(U, all8(1.0));
-        L = U = Double8{};
-        for (int y = 0; y < K; ++y) {
-            own[y] = {own[y].low / shrink, own[y].high / grow};
-            L += own[y].low;
-            U += own[y].high;
-        }
-    }
-    for (int y = 0; y < K; ++y) {
-        const Ends ends = reached(own[y], L, U);
-        for (int i = 0; i < count; ++i) {
-            bounds[2 * i * K + y] = static_cast<T>(ends.low[i]);
-            bounds[(2 * i + 1) * K + y] = static_cast<T>(ends.high[i]);
-        }
-        most = {max8(ends.low, most.low), max8(ends.high, most.high)};
-    }
-    for (int i = 0; i < count; ++i) {
-        tops[2 * i] = static_cast<T>(most.low[i]);
-        tops[2 * i + 1] = static_cast<T>(most.high[i]);
-    }
-    return bad;
-}
-
 template <class T>
 CREDALENS_INLINE void reach_all(const T* low, const T* high, std::size_t begin, std::size_t end,
                                 int K, double slack, double tolerance, T* bounds, T* tops,
                                 FirstBad& first) {
     const std::size_t classes = K;
-    if (K >= kLanes) {
-        for (std::size_t i = begin; i < end; ++i) {
-            if (!reach_many(low + i * classes, high + i * classes, K, slack, tolerance,
-                            bounds + 2 * i * classes, tops + 2 * i)) {
-                first.see(i);
-            }
-        }
-        return;
-    }
-    for (std::size_t i = begin; i < end; i += kLanes) {
-        const T *l = low + i * classes, *u = high + i * classes;
-        T* to = bounds + 2 * i * classes;
-        // A count that the compiler knows, for all but the last instances.
-        int bad = end - i >= kLanes
-                      ? reach_few(l, u, K, kLanes, slack, tolerance, to, tops + 2 * i)
-                      : reach_few(l, u, K, static_cast<int>(end - i), slack, tolerance, to,
-                                  tops + 2 * i);
-        for (std::size_t at = i; bad != 0; bad >>= 1, ++at) {
-            if (bad & 1) first.see(at);
-        }
-    }
+    for (std::size_t i = begin; i < end; ++i)
+        if (!reach_many(low + i * classes, high + i * classes, K, slack, tolerance,
+                        bounds + 2 * i * classes, tops + 2 * i))
+            first.see(i);
 }
 
 CREDALENS_CLONES void reach_range(const float* low, const float* high, std::size_t begin,
@@ -185,6 +122,20 @@ template <class T>
 std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
                               double tolerance, T* bounds, T* tops, int threads) {
     FirstBad first;
+    if (K <= kMostReachedInLanes) {
+        parallel_for(
+            n, Grain::of_lanes((std::size_t{1} << 16) / K), threads,
+            [K] { return std::vector<double>(lanes_scratch(2 * static_cast<std::size_t>(K))); },
+            [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+                const std::size_t at = begin * K;
+                const std::size_t bad =
+                    begin + reachable_bounds_in_lanes(low + at, high + at, end - begin, K, slack,
+                                                      tolerance, bounds + 2 * at,
+                                                      tops + 2 * begin, scratch.data());
+                if (bad < end) first.see(bad);
+            });
+        return first.value();
+    }
     parallel_for(n, 1 + (std::size_t{1} << 15) / K, threads,
                  [&](std::size_t begin, std::size_t end) {
                      reach_range(low, high, begin, end, K, slack, tolerance, bounds, tops,
