@@ -834,17 +834,17 @@ void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int
 
 #include "log_body.hpp"
 
+CREDALENS_INLINE Lanes p_log_p(const Lanes& p) {
+    return p * log_of<Lanes, Bits>(larger(p, Lanes{} + 1e-300));
+}
+
 // The entropies of rows, one a lane, divided by their sums: certainty is exactly 0.
 template <class T>
 CREDALENS_INLINE Lanes entropy_of(const Sources<T>& row, int K, Lanes* entries) {
-    const Lanes tiny = Lanes{} + 1e-300;
     row.all(static_cast<std::size_t>(K), entries);
     Lanes sum = {}, entropy = {};
     for (int y = 0; y < K; ++y) sum += entries[y];
-    for (int y = 0; y < K; ++y) {
-        const Lanes p = entries[y] / sum;
-        entropy -= p * log_of<Lanes, Bits>(larger(p, tiny));
-    }
+    for (int y = 0; y < K; ++y) entropy -= p_log_p(entries[y] / sum);
     return entropy < 0.0 ? Lanes{} : entropy;  // p = 1 + 1e-16 has none; a NaN stays one
 }
 
@@ -852,7 +852,6 @@ template <class T>
 void least_entropy(const T* P, std::size_t count, int M, int K, double* value,
                    std::int64_t* member, double* scratch) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    const Lanes tiny = Lanes{} + 1e-300;
     Lanes* entries = reinterpret_cast<Lanes*>(scratch);
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
@@ -866,7 +865,7 @@ void least_entropy(const T* P, std::size_t count, int M, int K, double* value,
             Lanes sum = {}, logs = {};
             for (int y = 0; y < K; ++y) {
                 sum += entries[y];
-                logs += entries[y] * log_of<Lanes, Bits>(larger(entries[y], tiny));
+                logs += p_log_p(entries[y]);
             }
             const Lanes here = log_of<Lanes, Bits>(sum) - logs / sum;
             if (m == 0) least = here;
@@ -892,7 +891,7 @@ struct EntropySum {
     Lanes sum = {};
 
     CREDALENS_INLINE void add(int y, const Lanes& p) {
-        sum -= p * log_of<Lanes, Bits>(larger(p, Lanes{} + 1e-300));
+        sum -= p_log_p(p);
         if (where) write_member(p, count, K, where + y);
     }
     CREDALENS_INLINE void finish(double* value) const {
@@ -1001,6 +1000,18 @@ struct Neighbours {
         size = Sources<double>(sizes + first, 1, left)[0];
     }
 
+    // The most probable class: of equal ones the first, or the last.
+    template <bool kLast>
+    CREDALENS_INLINE Marks top(int K) const {
+        Lanes best = x[0];
+        Marks place = {};
+        for (int y = 1; y < K; ++y) {
+            place = (kLast ? x[y] >= best : x[y] > best) ? Marks{} + y : place;
+            best = larger(x[y], best);
+        }
+        return place;
+    }
+
     CREDALENS_INLINE void shrink(int K) {
         for (int y = 0; y < K; ++y) x[y] *= 1.0 - size;
     }
@@ -1049,12 +1060,7 @@ void contamination_min_entropy(const double* center, const double* epsilon, std:
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
         Neighbours near(center, epsilon, first, left, K, scratch);
-        Lanes best = near.x[0];
-        Marks top = {};
-        for (int y = 1; y < K; ++y) {
-            top = near.x[y] > best ? Marks{} + y : top;
-            best = larger(near.x[y], best);
-        }
+        const Marks top = near.top<false>(K);
         near.shrink(K);
         EntropySum entropy = entropy_sum(distribution, first, left, K);
         for (int y = 0; y < K; ++y)
@@ -1070,12 +1076,7 @@ void ball_min_entropy(const double* center, const double* radius, std::size_t co
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
         const Neighbours ball(center, radius, first, left, K, scratch);
-        Lanes best = ball.x[0];
-        Marks top = {};
-        for (int y = 1; y < K; ++y) {
-            top = ball.x[y] >= best ? Marks{} + y : top;
-            best = larger(ball.x[y], best);
-        }
+        const Marks top = ball.top<true>(K);
         Lanes wanted = ball.size, given = {};
         for (int step = 1; step < K && any(wanted > 0.0); ++step) {
             Lanes least = Lanes{} + __builtin_inf();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ def label_indices(
 ) -> NDArray[np.intp]:
     """Return labels, given as names or indices, as indices; `UNKNOWN` where they are neither.
 
-    Names come first: if the classes are called 1, 2, 3, then a label 1 is the first class.
+    Names come first: if the classes are called 1, 2, 3, then a label 1 is the first class. 1.0 in a
+    text is 1, unless a class is called 1.0: pandas writes integers so if one was ever missing.
     """
     numbered = class_names is not None and all(name.isdecimal() for name in class_names)
     if labels.dtype.kind in "iu" and not numbered:
@@ -26,12 +28,31 @@ def label_indices(
         return np.where(inside, labels, UNKNOWN).astype(np.intp)
     table = {str(i): i for i in range(n_classes)} if not numbered else {}
     table.update({name: i for i, name in enumerate(class_names or ())})
-    return np.array([table.get(_text(label), UNKNOWN) for label in labels.tolist()], np.intp)
+    found = (_found(table, label) for label in labels.tolist())
+    return np.fromiter(found, np.intp, len(labels))
 
 
-def _text(label: Any) -> str:
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    if isinstance(label, bytes):
-        return label.decode("utf-8", "replace")
-    return str(label).strip()
+def _found(table: dict[str, int], label: Any) -> int:
+    index = table.get(_text(label))
+    return table.get(plain(label), UNKNOWN) if index is None else index
+
+
+def plain(value: Any) -> str:
+    """Return a label or an identifier as text, the same for 1, 1.0, "1.0" and b"1"."""
+    text = _text(value)
+    whole = re.fullmatch(r"(-?\d+)\.0+", text)
+    return whole[1] if whole else text
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).strip()
+
+
+def is_missing(label: Any) -> bool:
+    """Say whether a label is None, NaN, or what pandas has for them."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA, which is neither equal nor unequal
+        return True

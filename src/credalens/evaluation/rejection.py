@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from credalens import _validation
 from credalens._arrays import Array
+from credalens.evaluation.labels import is_missing
 from credalens.measures import Interval
 
 
@@ -149,7 +150,7 @@ def _labels(y: Any, name: str) -> Array:
         return np.char.decode(labels, "utf-8")
     kind = labels.dtype.kind
     if kind == "O":
-        missing = np.array([_is_missing(label) for label in labels], bool)
+        missing = np.array([is_missing(label) for label in labels], bool)
     else:
         missing = np.isnan(labels) if kind == "f" else np.zeros(1, bool)
     if missing.any():
@@ -159,10 +160,3 @@ def _labels(y: Any, name: str) -> Array:
     if kind == "O" and any(all(isinstance(y, one) for y in labels) for one in (str, Number)):
         return np.array(labels.tolist())  # as what they all are
     return labels
-
-
-def _is_missing(label: Any) -> bool:
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # pandas.NA, which is neither equal nor unequal
-        return True

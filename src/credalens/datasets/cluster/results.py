@@ -12,11 +12,11 @@ import pyarrow.parquet
 from credalens._arrays import Array
 from credalens._validation import seed
 from credalens.datasets.cluster.folder import read_manifest
-from credalens.datasets.files.labels import LabelFile, class_indices
+from credalens.datasets.files.labels import LabelFile
 from credalens.datasets.files.opening import MANIFEST
 from credalens.datasets.files.parquet import opened
 from credalens.datasets.files.source import reading, refuse_file
-from credalens.evaluation.labels import UNKNOWN
+from credalens.evaluation.labels import UNKNOWN, label_indices
 from credalens.evaluation.selection import ScoredBlock
 
 #: Rows read at once.
@@ -113,7 +113,7 @@ class ScoreDataset:
         """Return which predictions are right, by labels from a file of their own."""
         names = None if isinstance(self._classes, int) else tuple(self._classes)
         n_classes = self._classes if names is None else len(names)
-        labels = class_indices(file[row : row + len(predicted)], names, n_classes)
+        labels = label_indices(file[row : row + len(predicted)], names, n_classes)
         if (labels == UNKNOWN).any():
             first = row + int(np.argmax(labels == UNKNOWN))
             refuse_file(file.path, "is no class", f"labels are 0 to {n_classes - 1}", row=first)

@@ -14,14 +14,13 @@ from credalens import _validation
 from credalens._arrays import BLOCK_BYTES, Array
 from credalens.datasets.files.labels import (
     LabelFile,
-    class_indices,
     first_difference,
     missing,
     read_labels,
 )
 from credalens.datasets.files.opening import expand, model_names, open_source
 from credalens.datasets.files.source import Block, Reading, Source, refuse_file
-from credalens.evaluation.labels import UNKNOWN
+from credalens.evaluation.labels import UNKNOWN, label_indices
 from credalens.sets import ConvexHull
 
 
@@ -291,7 +290,7 @@ class Ensemble:
             holder = next((s for s in self.sources if s.has_labels), None)
         if raw is None:
             return None
-        indices = class_indices(raw, self.class_names, self.n_classes)
+        indices = label_indices(raw, self.class_names, self.n_classes)
         for i in np.flatnonzero(indices == UNKNOWN).tolist():
             known = ", ".join((self.class_names or ())[:20])
             range_ = f"0 to {self.n_classes - 1}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,36 +11,18 @@ import numpy as np
 from credalens._arrays import Array
 from credalens.datasets.files.arrays import IDS
 from credalens.datasets.files.source import INDEX, reading, refuse_file
-from credalens.evaluation.labels import UNKNOWN, label_indices
+from credalens.evaluation.labels import is_missing, plain
 
 
 def missing(label: Any) -> bool:
     """Tell whether a label was left out."""
-    return label is None or (isinstance(label, float) and math.isnan(label)) or label == ""
-
-
-def class_indices(labels: Array, class_names: tuple[str, ...] | None, n_classes: int) -> Array:
-    """Return labels as class indices; 1.0 in a text is 1, unless a class is called 1.0.
-
-    pandas writes integers so if a row of the column was ever missing.
-    """
-    indices = label_indices(labels, class_names, n_classes)
-    unknown = indices == UNKNOWN
-    if labels.dtype.kind in "OSU" and unknown.any():
-        texts = np.array([plain(label) for label in labels[unknown]], dtype=object)
-        indices[unknown] = label_indices(texts, class_names, n_classes)
-    return indices
-
-
-def plain(value: Any) -> str:
-    """Return an identifier or a label as text, the same for 1, 1.0 and b"1"."""
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    whole = re.fullmatch(r"(-?\d+)\.0+", text.strip())
-    return whole[1] if whole else text.strip()
+    return is_missing(label) or label == ""
 
 
 def first_difference(these: Array, those: Array) -> int | None:
-    """Return the first place where identifiers or labels are not the same."""
+    """Return the first place where identifiers are not the same."""
+    if np.array_equal(these, those):
+        return None
     for i, (a, b) in enumerate(zip(these, those, strict=False)):
         if str(a) != str(b) and plain(a) != plain(b):
             return i

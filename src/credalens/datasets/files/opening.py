@@ -47,7 +47,7 @@ def expand(names: Iterable[str], leave_out: Path | None = None) -> list[str]:
 
     def models(held: Iterable[str]) -> list[str]:
         paths = map(Path, held)
-        return [str(p) for p in paths if p.resolve() != leave_out and not _was_written(p)]
+        return [str(p) for p in paths if p.resolve() != leave_out and not _looks_written(p)]
 
     found: list[str] = []
     for name in names:
@@ -80,8 +80,8 @@ def _is_dataset(folder: Path) -> bool:
     return is_dataset(folder)
 
 
-def _was_written(path: Path) -> bool:
-    """Tell whether a file, or a folder of scores, is what a command has written."""
+def _looks_written(path: Path) -> bool:
+    """Tell by its columns whether a file, or by its manifest a folder, was written by a command."""
     if path.is_dir():
         return (path / MANIFEST).is_file()
     try:
