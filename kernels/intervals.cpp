@@ -220,7 +220,7 @@ void box_max_entropy(const double* bounds, std::size_t n, int K, double* value,
                      double* distribution, int threads) {
     parallel_for(
         n, Grain::of_lanes(20000 / K), threads,
-        [K] { return std::vector<double>(lanes_scratch(2 * static_cast<std::size_t>(K))); },
+        [K] { return std::vector<double>(lanes_scratch(4 * static_cast<std::size_t>(K))); },
         [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
             box_max_entropy_in_lanes(bounds + begin * 2 * K, end - begin, K, value + begin,
                                      distribution ? distribution + begin * K : nullptr,

@@ -64,7 +64,7 @@ template <class T>
 void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int list);
 
 // As the functions of intervals.hpp without `_in_lanes`, for `count` instances in one thread; 2 K
-// entries for a box, K for a neighbourhood.
+// entries for a box, 4 K for its entropy, K for a neighbourhood.
 void box_minimax_in_lanes(const double* bounds, std::size_t count, int K, double* value,
                           double* scratch);
 void box_max_entropy_in_lanes(const double* bounds, std::size_t count, int K, double* value,

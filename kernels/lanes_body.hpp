@@ -324,10 +324,14 @@ Lanes widest_pair(const Of& of, const Lanes* lanes, int M, int K) {
     return widest.best;
 }
 
-bool any(const Marks& marks) {
-    std::int64_t some = 0;
-    for (int i = 0; i < kWidth; ++i) some |= marks[i];
-    return some != 0;
+CREDALENS_INLINE bool any(const Marks& marks) {
+#if CREDALENS_LANES == 8
+    return _mm512_test_epi64_mask((__m512i)marks, (__m512i)marks) != 0;
+#elif CREDALENS_LANES == 4
+    return !_mm256_testz_si256((__m256i)marks, (__m256i)marks);
+#else
+    return (marks[0] | marks[1]) != 0;
+#endif
 }
 
 // The largest L1 distance. Pairs that are all close together are looked at again without sums, in
@@ -904,47 +908,63 @@ CREDALENS_INLINE EntropySum entropy_sum(double* distribution, std::size_t first,
     return {distribution ? distribution + first * K : nullptr, left, K};
 }
 
-// t with sum clip(t, l, u) = 1. The sum is increasing but neither convex nor concave: Newton inside
-// a bracket, bisection where a step would leave it. A lane that has its t keeps it.
-CREDALENS_INLINE Lanes clip_level(const Lanes* l, const Lanes* u, int K) {
-    Lanes low = l[0], high = u[0];
-    for (int y = 1; y < K; ++y) {
-        low = smaller(l[y], low);
-        high = larger(u[y], high);
+// Boxes are looked at in two vectors: while a step of one waits for its sum, the other's is formed.
+constexpr int kBoxes = 2;
+
+// t with sum clip(t, l, u) = 1, of each vector of boxes. The sum is increasing but neither convex
+// nor concave: Newton inside a bracket, bisection where a step would leave it. A lane that has its t
+// keeps it.
+CREDALENS_INLINE void clip_levels(const Lanes* l, const Lanes* u, int K, Lanes* t) {
+    Lanes low[kBoxes] = {}, high[kBoxes];
+    Marks going[kBoxes];
+    for (int b = 0; b < kBoxes; ++b) {
+        t[b] = Lanes{} + 1.0 / K;
+        high[b] = Lanes{} + 1.0;
+        going[b] = ~Marks{};
     }
-    Lanes t = between(Lanes{} + 1.0 / K, low, high);
-    Marks going = low < high;
-    for (int step = 0; step < 200 && any(going); ++step) {
-        Lanes sum = {}, open = {};
-        for (int y = 0; y < K; ++y) {
-            sum += between(t, l[y], u[y]);
-            open += (l[y] < t) & (t < u[y]) ? Lanes{} + 1.0 : Lanes{};
+    for (int step = 0; step < 200 && any(going[0] | going[1]); ++step) {
+        Lanes sum[kBoxes] = {}, open[kBoxes] = {};
+        for (int y = 0; y < K; ++y)
+            for (int b = 0; b < kBoxes; ++b) {
+                const int at = 2 * K * b + y;
+                const Lanes p = between(t[b], l[at], u[at]);
+                sum[b] += p;
+                open[b] += p == t[b] ? Lanes{} + 1.0 : Lanes{};
+            }
+        for (int b = 0; b < kBoxes; ++b) {
+            const Lanes excess = sum[b] - 1.0;
+            const Marks flat = open[b] == 0.0;  // no other t near by has another sum
+            going[b] &= magnitude(excess) > (flat ? Lanes{} + K * 0x1p-52 : Lanes{} + 0x1p-52);
+            low[b] = going[b] & (excess < 0.0) ? t[b] : low[b];
+            high[b] = going[b] & (excess > 0.0) ? t[b] : high[b];
+            const Lanes middle = 0.5 * (low[b] + high[b]);
+            Lanes next = flat ? middle : t[b] - excess / open[b];
+            going[b] &= next != t[b];
+            next = (next > low[b]) & (next < high[b]) ? next : middle;
+            going[b] &= (next > low[b]) & (next < high[b]);
+            t[b] = going[b] ? next : t[b];
         }
-        const Lanes excess = sum - 1.0;
-        going &= magnitude(excess) > 0x1p-52;
-        low = going & (excess < 0.0) ? t : low;
-        high = going & (excess > 0.0) ? t : high;
-        const Lanes middle = 0.5 * (low + high);
-        Lanes next = open > 0.0 ? t - excess / open : middle;
-        going &= next != t;
-        next = (next > low) & (next < high) ? next : middle;
-        going &= (next > low) & (next < high);
-        t = going ? next : t;
     }
-    return t;
 }
 
 void box_max_entropy(const double* bounds, std::size_t count, int K, double* value,
                      double* distribution, double* scratch) {
     const std::size_t size = 2 * static_cast<std::size_t>(K);
     Lanes *l = reinterpret_cast<Lanes*>(scratch), *u = l + K;
-    for (std::size_t first = 0; first < count; first += kWidth) {
-        const std::size_t left = count - first;
-        Sources<double>(bounds + first * size, size, left).all(size, l);
-        const Lanes t = clip_level(l, u, K);
-        EntropySum entropy = entropy_sum(distribution, first, left, K);
-        for (int y = 0; y < K; ++y) entropy.add(y, between(t, l[y], u[y]));
-        entropy.finish(value + first);
+    for (std::size_t first = 0; first < count; first += kBoxes * kWidth) {
+        for (int b = 0; b < kBoxes; ++b) {
+            const std::size_t own = first + b * kWidth, at = own < count ? own : first;
+            Sources<double>(bounds + at * size, size, count - at).all(size, l + size * b);
+        }
+        Lanes t[kBoxes];
+        clip_levels(l, u, K, t);
+        for (int b = 0; b < kBoxes && first + b * kWidth < count; ++b) {
+            const std::size_t at = first + b * kWidth, left = count - at;
+            EntropySum entropy = entropy_sum(distribution, at, left, K);
+            for (int y = 0; y < K; ++y)
+                entropy.add(y, between(t[b], l[size * b + y], u[size * b + y]));
+            entropy.finish(value + at);
+        }
     }
 }
 

@@ -175,7 +175,7 @@ class LowerProbability(SupportSet):
         def kernel(values: Array, *_: Array) -> tuple[Array, Array, Array]:
             where = most_even(values, self.n_classes)
             value = entropy(where)
-            return value, np.zeros_like(value), where
+            return value, np.zeros(len(value)), where
 
         return self._answer_entropy(kernel, distribution)
 
@@ -191,7 +191,7 @@ class LowerProbability(SupportSet):
         def kernel(values: Array, *_: Array) -> tuple[Array, Array, Array]:
             value, where = np.empty(len(values)), np.empty((len(values), self.n_classes))
             _kernels.least_even(values, value, where, num_threads())
-            return value, np.zeros_like(value), where
+            return value, np.zeros(len(value)), where
 
         return self._answer_entropy(kernel, distribution)
 

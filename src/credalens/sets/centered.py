@@ -123,6 +123,6 @@ class Neighbourhood(SupportSet):
             _kernels.neighbourhood_entropy(
                 self._is_ball, largest, center, size, value, where, num_threads()
             )
-            return value, np.zeros_like(value), where
+            return value, np.zeros(len(value)), where
 
         return self._answer_entropy(kernel, distribution)

@@ -170,7 +170,7 @@ class ProbabilityIntervals(ExcessSet):
             value = np.empty(len(bounds))
             where = np.empty((len(bounds), self.n_classes)) if distribution else None
             _kernels.box_max_entropy(bounds, value, where, num_threads())
-            return value, np.zeros_like(value), where
+            return value, np.zeros(len(value)), where
 
         return self._answer_entropy(kernel, distribution)
 

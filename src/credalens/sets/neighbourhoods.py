@@ -252,7 +252,7 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
         def kernel(center: Array, radius: Array) -> tuple[Array, Array, Array]:
             where = self._best(center, center, radius)
             value = entropy(where)
-            return value, np.zeros_like(value), where
+            return value, np.zeros(len(value)), where
 
         return self._answer_entropy(kernel, distribution)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,29 +29,27 @@ class SupportSet(ArraySet):
     variation needs more closed forms: of the ends of the classes, `_minimax` and `_tv_bounds`.
     """
 
-    def _pieces(self) -> Iterator[tuple[int, int, list[Array]]]:
-        """Cut the flattened batch; yield where a piece starts and stops, and its float64 parts."""
-        n = math.prod(self.batch_shape)
-        size = max(math.prod(part.shape[part.ndim - core :])
-                   for part, core in zip(self._parts, self._cores, strict=True))  # fmt: skip
-        step = max(1, PIECE // size)
-        flat = [self._flat(part, core) for part, core in zip(self._parts, self._cores, strict=True)]
-        for start in range(0, n, step):
-            stop = min(n, start + step)
-            yield start, stop, [np.ascontiguousarray(part[start:stop], np.float64) for part in flat]
-
     def _each(
         self,
         kernel: Callable[..., tuple[Array | None, ...]],
         shapes: list[tuple[int, ...]],
         dtype: Any = np.float64,
     ) -> list[Array]:
-        """Run ``kernel(*parts)`` over pieces of the batch and put its results together."""
-        results = [np.empty((math.prod(self.batch_shape), *shape), dtype) for shape in shapes]
-        for start, stop, parts in self._pieces():
-            for result, value in zip(results, kernel(*parts), strict=True):
-                result[start:stop] = value
-        return [r.reshape(self.batch_shape + s) for r, s in zip(results, shapes, strict=True)]
+        """Run ``kernel(*parts)`` over float64 pieces of the batch and put its results together."""
+        batch = self.batch_shape
+        flat = [self._flat(part, core) for part, core in zip(self._parts, self._cores, strict=True)]
+        n, step = len(flat[0]), max(1, PIECE // max(math.prod(part.shape[1:]) for part in flat))
+        if 0 < n <= step:  # what the kernel returns is the answer
+            values = kernel(*(np.ascontiguousarray(part, np.float64) for part in flat))
+            results = [np.asarray(value, dtype) for value in values]
+        else:
+            results = [np.empty((n, *shape), dtype) for shape in shapes]
+            for start in range(0, n, step):
+                piece = slice(start, start + step)
+                values = kernel(*(np.ascontiguousarray(part[piece], np.float64) for part in flat))
+                for result, value in zip(results, values, strict=True):
+                    result[piece] = value
+        return [r.reshape(batch + shape) for r, shape in zip(results, shapes, strict=True)]
 
     # ---- what a representation says
 
@@ -212,12 +210,12 @@ class SupportSet(ArraySet):
         self, kernel: Callable[..., tuple[Array, Array, Array | None]], distribution: bool
     ) -> tuple[Array, Array, Array | None]:
         """Run a kernel that returns values, errors and, if asked, distributions."""
-        count = 3 if distribution else 2
-        shapes: list[tuple[int, ...]] = [(), (), (self.n_classes,)]
-        results = self._each(lambda *parts: kernel(*parts)[:count], shapes[:count])
-        if self.n_classes == 1:  # precise, whatever rounding says
-            results[0].fill(0.0)
-        return results[0], results[1], results[2] if distribution else None
+        K, count = self.n_classes, 3 if distribution else 2
+        shapes = [(), (), (K,)][:count]
+        value, error, *where = self._each(lambda *parts: kernel(*parts)[:count], shapes)
+        if K == 1:  # precise, whatever rounding says
+            value.fill(0.0)
+        return value, error, where[0] if distribution else None
 
     def _shift(self, t: Any) -> Array:
         """Return `t` checked as a shift of distributions, float64."""
