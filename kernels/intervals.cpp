@@ -239,6 +239,17 @@ void ball_minimax(const double* center, const double* radius, std::size_t n, int
         });
 }
 
+void ball_lower_sum(const double* center, const double* radius, std::size_t n, int K, double* value,
+                    int threads) {
+    parallel_for(
+        n, Grain::of_lanes(40000 / K), threads,
+        [K] { return std::vector<double>(lanes_scratch(K)); },
+        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+            ball_lower_sum_in_lanes(center + begin * K, radius + begin, end - begin, K,
+                                    value + begin, scratch.data());
+        });
+}
+
 void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* center,
                            const double* size, std::size_t n, int K, double* value,
                            double* distribution, int threads) {

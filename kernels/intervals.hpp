@@ -31,6 +31,10 @@ enum class Neighbourhood { contamination = 0, ball = 1 };
 void ball_minimax(const double* center, const double* radius, std::size_t n, int K, double* value,
                   int threads);
 
+// The sum of the lower probabilities of the classes, max(0, center - radius).
+void ball_lower_sum(const double* center, const double* radius, std::size_t n, int K, double* value,
+                    int threads);
+
 // Upper or lower entropy in nats; `distribution` (n, K) may be null. The upper one is O(K) a step
 // and a few steps: the size fills up the smallest classes, in a ball at the cost of the largest. For
 // the lower one the largest class receives all, in a ball from the smallest ones: O(K) for each of

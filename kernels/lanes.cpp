@@ -154,6 +154,11 @@ void ball_minimax_in_lanes(const double* center, const double* radius, std::size
     CREDALENS_BEST(ball_minimax, center, radius, count, K, value, aligned(scratch));
 }
 
+void ball_lower_sum_in_lanes(const double* center, const double* radius, std::size_t count, int K,
+                             double* value, double* scratch) {
+    CREDALENS_BEST(ball_lower_sum, center, radius, count, K, value, aligned(scratch));
+}
+
 void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const double* center,
                                     const double* size, std::size_t count, int K, double* value,
                                     double* distribution, double* scratch) {

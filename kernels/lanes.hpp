@@ -71,6 +71,8 @@ void box_max_entropy_in_lanes(const double* bounds, std::size_t count, int K, do
                               double* distribution, double* scratch);
 void ball_minimax_in_lanes(const double* center, const double* radius, std::size_t count, int K,
                            double* value, double* scratch);
+void ball_lower_sum_in_lanes(const double* center, const double* radius, std::size_t count, int K,
+                             double* value, double* scratch);
 void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const double* center,
                                     const double* size, std::size_t count, int K, double* value,
                                     double* distribution, double* scratch);

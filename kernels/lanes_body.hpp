@@ -1047,6 +1047,17 @@ void ball_minimax(const double* center, const double* radius, std::size_t count,
     }
 }
 
+void ball_lower_sum(const double* center, const double* radius, std::size_t count, int K,
+                    double* value, double* scratch) {
+    for (std::size_t first = 0; first < count; first += kWidth) {
+        const std::size_t left = count - first;
+        const Neighbours ball(center, radius, first, left, K, scratch);
+        Lanes sum = {};
+        for (int y = 0; y < K; ++y) sum += larger(ball.x[y] - ball.size, Lanes{});
+        write(sum, left, value + first);
+    }
+}
+
 void contamination_max_entropy(const double* center, const double* epsilon, std::size_t count,
                                int K, double* value, double* distribution, double* scratch) {
     for (std::size_t first = 0; first < count; first += kWidth) {

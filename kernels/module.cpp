@@ -389,6 +389,15 @@ void bind_intervals(nb::module_& m) {
         "center"_a.noconvert(), "radius"_a, "value"_a, "threads"_a);
 
     m.def(
+        "ball_lower_sum",
+        [](Rows<double> center, Weights radius, Out1 value, int threads) {
+            nb::gil_scoped_release release;
+            ball_lower_sum(center.data(), radius.data(), center.shape(0),
+                           static_cast<int>(center.shape(1)), value.data(), threads);
+        },
+        "center"_a.noconvert(), "radius"_a, "value"_a, "threads"_a);
+
+    m.def(
         "neighbourhood_entropy",
         [](bool ball, bool largest, Rows<double> center, Weights size, Out1 value,
            std::optional<Out2> distribution, int threads) {

@@ -54,6 +54,15 @@ def test_total_variation_agrees_with_the_oracles_on_the_corners(name, K):
 
 
 @every
+@pytest.mark.parametrize("K", (*SIZES, 6))
+@pytest.mark.parametrize("n", (1, 7, 19))
+def test_the_imprecision_bound_is_what_lower_probabilities_leave(name, K, n):
+    Q = sets(name, K, n=n)
+    least = Q.lower().sum(axis=-1) if K > 4 else [corners_of(one).min(axis=0).sum() for one in Q]
+    same(cl.imprecision_bound(Q), 1 - np.asarray(least), 1e-12)
+
+
+@every
 @all_sizes
 def test_entropies_agree_with_the_oracles_on_the_corners(name, K):
     Q = sets(name, K)
@@ -91,7 +100,7 @@ def test_every_question_agrees_with_the_base_class(name, K):
     f = rng.normal(size=(4, K))
     for question, arguments in (
         ("lower", ()), ("upper", ()), ("lower", (f,)), ("upper", (f,)), ("lower", (f[0],)),
-        ("lower_probabilities", ()), ("choquet", (f,)),
+        ("lower_sum", ()), ("lower_probabilities", ()), ("choquet", (f,)),
     ):  # fmt: skip
         same(getattr(Q, question)(*arguments), getattr(CredalSet, question)(Q, *arguments))
     for cost in (None, rng.random((K, K)), ORDINAL[:K, :K]):

@@ -66,7 +66,7 @@ NUMPY = Origin()
 
 def is_native(x: Any) -> bool:
     """Say whether `x` is an array of PyTorch or JAX."""
-    return _is_torch(x) or _is_jax(x)
+    return type(x) is not np.ndarray and (_is_torch(x) or _is_jax(x))
 
 
 def is_lazy(x: Any) -> bool:

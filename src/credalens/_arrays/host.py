@@ -130,9 +130,9 @@ def _jax_step(function: HostFunction, members: Any) -> tuple[Any, ...]:
 
 def glimpse(x: Any) -> Array | None:
     """Return the values of an array for a look at them, or ``None`` if it has none."""
-    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     if not is_native(x):
         return np.asarray(x)
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     if torch is not None and isinstance(x, torch.Tensor):
         return None if x.device.type == "meta" else _to_host(x)
     return None if jax is None or isinstance(x, jax.core.Tracer) else np.asarray(x)

@@ -92,14 +92,15 @@ def wherever(*cores: int) -> Callable[[F], F]:
         @functools.wraps(init)
         def construct(self: Any, *args: Any, **kwargs: Any) -> None:
             origins = [origin_of(x) for x in (*args, *kwargs.values())]
-            if all(origin.where == "host" for origin in origins):
+            places = {origin.where for origin in origins}
+            if places <= {"host"}:
                 init(self, *args, **kwargs)
                 return
             given = signature.bind(self, *args, **kwargs).arguments
             arrays = [given[name] for name in names]
             options = {name: x for name, x in given.items() if name not in names}
             del options[next(iter(options))]  # self
-            if any(origin.where == "lazy" for origin in origins):
+            if "lazy" in places:
                 make: Callable[..., Any] = type(self)
                 build = functools.partial(make, **options)
                 self._defer(recipe(build, arrays, cores, names))

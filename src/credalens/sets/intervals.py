@@ -13,7 +13,7 @@ from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet, event_sums, point
 from credalens.sets.excess import ExcessSet
 from credalens.sets.hull import ConvexHull
-from credalens.sets.support import largest
+from credalens.sets.support import largest, smallest_sum
 from credalens.sets.tensor_sets import TensorBox
 
 #: Most corners that are listed.
@@ -130,6 +130,10 @@ class ProbabilityIntervals(ExcessSet):
         if tops is None:
             tops = largest(self._parts[0])
         return tops[..., 0], tops[..., 1]
+
+    def lower_sum(self) -> Array:
+        """Return the sum of the lower probabilities of the classes, float64."""
+        return smallest_sum(self._parts[0])  # that of a class is the smaller of its two bounds
 
     def _best(self, f: Array, *parts: Array) -> Array:
         low, width = parts[0][:, 0], parts[0][:, 1] - parts[0][:, 0]
@@ -340,7 +344,7 @@ def _reachable(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> t
     """Return bounds ``(..., 2, K)`` made reachable, and the largest of each; or refuse them."""
     slack, tolerance = 8 * float(np.finfo(dtype).eps), _validation.tolerance_of(dtype)
     K, kind = low.shape[-1], np.float32 if dtype == np.float32 else np.float64
-    lows, highs = (np.ascontiguousarray(end, kind).reshape(-1, K) for end in (low, high))
+    lows, highs = [np.ascontiguousarray(end, kind).reshape(-1, K) for end in (low, high)]
     ends, tops = np.empty((len(lows), 2, K), kind), np.empty((len(lows), 2), kind)
     if _kernels.reachable_bounds(lows, highs, slack, tolerance, ends, tops, num_threads()) >= 0:
         _refuse_bounds(low, high, slack, tolerance)

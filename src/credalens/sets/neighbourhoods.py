@@ -212,6 +212,18 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
     def _high_end(center: Array, size: Array) -> Array:
         return np.asarray(np.minimum(center + size, 1.0))
 
+    def lower_sum(self) -> Array:
+        """Return the sum of the lower probabilities of the classes, float64."""
+        if self.n_classes == 1:
+            return np.ones(self.batch_shape)
+
+        def kernel(center: Array, radius: Array) -> tuple[Array]:
+            value = np.empty(len(center))
+            _kernels.ball_lower_sum(center, radius, value, num_threads())
+            return (value,)
+
+        return self._each(kernel, [()])[0]
+
     def _best(self, f: Array, *parts: Array) -> Array:
         center, radius = parts
         order = np.broadcast_to(np.argsort(f, axis=-1, kind="stable"), center.shape)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, blocks, num_threads
+from credalens._arrays import Array, num_threads, per_instance
 from credalens.sets.array_set import ArraySet
 from credalens.sets.base import HasDiameter, is_tv
 
@@ -193,6 +193,10 @@ class SupportSet(ArraySet):
             )
         return np.asarray(lower, self.dtype)
 
+    def lower_sum(self) -> Array:
+        """Return the sum of the lower probabilities of the classes, float64."""
+        return smallest_sum(self._class_lower()[..., None, :])
+
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
         dtype = self.dtype
@@ -245,11 +249,20 @@ class SupportSet(ArraySet):
 
 def largest(rows: Array) -> Array:
     """Return the largest entry of each row ``(..., K)``, float64."""
-    result = np.empty(math.prod(rows.shape[:-1]))
-    for start, stop, block in blocks(rows, 1, large=True):
-        # A hull of one member each.
-        _kernels.closed_forms(block[:, None], None, result[start:stop], None, None, num_threads())
-    return result.reshape(rows.shape[:-1])
+
+    def kernel(block: Array, top: Array) -> None:  # of a hull of one member each
+        _kernels.closed_forms(block, None, top, None, None, num_threads())
+
+    return per_instance(rows[..., None, :], kernel, [()], dtype=np.float64, large=True)[0]
+
+
+def smallest_sum(rows: Array) -> Array:
+    """Return the sum over the columns of ``(..., M, K)`` of their smallest entry, float64."""
+
+    def kernel(block: Array, total: Array) -> None:
+        _kernels.closed_forms(block, None, None, None, total, num_threads())
+
+    return per_instance(rows, kernel, [()], dtype=np.float64, large=True)[0]
 
 
 def entropy(p: Array) -> Array:
