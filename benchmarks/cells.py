@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.harness import SETTLE
 
 #: Seconds that a round may take of a runner when the budget of its cell is spent.
-LITTLE = 0.02
+LITTLE = 0.04
 
 
 class Size(NamedTuple):

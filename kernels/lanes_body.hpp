@@ -929,7 +929,7 @@ CREDALENS_INLINE void clip_levels(const Lanes* l, const Lanes* u, int K, Lanes* 
                 const int at = 2 * K * b + y;
                 const Lanes p = between(t[b], l[at], u[at]);
                 sum[b] += p;
-                open[b] += p == t[b] ? Lanes{} + 1.0 : Lanes{};
+                open[b] = p == t[b] ? open[b] + 1.0 : open[b];
             }
         for (int b = 0; b < kBoxes; ++b) {
             const Lanes excess = sum[b] - 1.0;
