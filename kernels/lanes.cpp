@@ -19,6 +19,12 @@ constexpr int kMinSummed = 4;
 // Below this, an L1 distance is not taken from sums of rows, of which it is too small a part.
 constexpr double kCloseTogether = 0x1p-26;
 
+// Bytes that are fetched from memory at once.
+constexpr std::size_t kLine = 64;
+
+// Classes of each row that are kept at a time where all rows meet: a whole number of vectors.
+constexpr int kept_along(int M) { return 8 * (320 / M > 16 ? 320 / M : 16); }
+
 // Lanes of two vectors by their places, in the notation of the compiler.
 #if defined(__clang__)
 #define CREDALENS_MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -83,6 +89,17 @@ template <class T>
 std::size_t closed_forms_in_lanes(const T* P, std::size_t count, int M, int K,
                                   const ClosedForms& out, double tolerance, double* scratch) {
     return CREDALENS_BEST(closed_forms, P, count, M, K, out, tolerance, aligned(scratch));
+}
+
+std::size_t along_scratch(int M, int K) {
+    const std::size_t rows = M;
+    return lanes_scratch(2 * rows + K / 8 + 2 + rows * (kept_along(M) / 8) + rows * rows / 2 + 1);
+}
+
+template <class T>
+std::size_t closed_forms_along(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
+                               double tolerance, double* scratch) {
+    return CREDALENS_BEST(closed_forms_along, P, count, M, K, out, tolerance, aligned(scratch));
 }
 
 template <class T>
@@ -183,6 +200,10 @@ template std::size_t closed_forms_in_lanes(const float*, std::size_t, int, int, 
                                            double, double*);
 template std::size_t closed_forms_in_lanes(const double*, std::size_t, int, int,
                                            const ClosedForms&, double, double*);
+template std::size_t closed_forms_along(const float*, std::size_t, int, int, const ClosedForms&,
+                                        double, double*);
+template std::size_t closed_forms_along(const double*, std::size_t, int, int, const ClosedForms&,
+                                        double, double*);
 template std::size_t extremes_in_lanes(const float*, std::size_t, int, int, const ClosedForms&,
                                        double, double*);
 template std::size_t extremes_in_lanes(const double*, std::size_t, int, int, const ClosedForms&,

@@ -27,6 +27,13 @@ template <class T>
 std::size_t closed_forms_in_lanes(const T* P, std::size_t count, int M, int K,
                                   const ClosedForms& out, double tolerance, double* scratch);
 
+// The same for at least 8 classes, an instance at a time, with classes in lanes; `along_scratch`
+// doubles.
+template <class T>
+std::size_t closed_forms_along(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
+                               double tolerance, double* scratch);
+std::size_t along_scratch(int M, int K);
+
 // Its extremes alone, an instance at a time: classes, or members, in lanes; M + 2 K entries.
 template <class T>
 std::size_t extremes_in_lanes(const T* P, std::size_t count, int M, int K, const ClosedForms& out,

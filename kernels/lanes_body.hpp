@@ -201,11 +201,31 @@ private:
     }
 };
 
+// Memory that is needed next, fetched bit by bit while pairs meet.
+struct Ahead {
+    const char *next = nullptr, *end = nullptr;
+    std::size_t bytes = 0;  // at a time
+
+    Ahead() = default;
+    CREDALENS_INLINE Ahead(const void* from, std::size_t size, int times)
+        : next(static_cast<const char*>(from)), end(next + size),
+          bytes((size / static_cast<std::size_t>(times) / kLine + 1) * kLine) {}
+
+    CREDALENS_INLINE void fetch() {
+        const char* until = next + bytes < end ? next + bytes : end;
+        for (; next < until; next += kLine) __builtin_prefetch(next, 0, 2);
+    }
+};
+
 // The widest pair so far, in every lane.
 struct Widest {
     Lanes best = {};
+    Ahead ahead = {};
 
-    CREDALENS_INLINE void offer(const Lanes& here, int, int) { best = larger(here, best); }
+    CREDALENS_INLINE void offer(const Lanes& here, int, int) {
+        best = larger(here, best);
+        ahead.fetch();
+    }
 };
 
 // And where it is, as i M + j.
@@ -234,8 +254,9 @@ struct Kept : Widest {
     }
 };
 
-// What a pair of rows adds up, and what is made of its sum: by default nothing.
+// What a pair of rows adds up, to which start, and what is made of its sum.
 struct Summed {
+    CREDALENS_INLINE Lanes start(int, int) const { return Lanes{}; }
     CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return sum; }
 };
 
@@ -252,16 +273,41 @@ struct Square : Summed {
     }
 };
 
-// |a - b| = 2 max(a, b) - a - b, which is two operations in place of three. Its error is that of
-// the sums of the rows, however small the difference.
-struct Larger {
-    const Lanes* sums;
+// |a - b| = 2 (max(a, b) - a / 2 - b / 2), which is two operations in place of three. Its error is
+// that of the sums of the rows, however small the difference.
+struct Larger : Summed {
+    const Lanes* sums;  // of the rows, by -1/2
 
+    CREDALENS_INLINE Larger(const Lanes* sums) : sums(sums) {}
+    CREDALENS_INLINE Lanes start(int i, int j) const { return sums[i] + sums[j]; }
     CREDALENS_INLINE Lanes operator()(const Lanes& a, const Lanes& b) const { return larger(a, b); }
-    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int i, int j) const {
-        return 2.0 * sum - (sums[i] + sums[j]);
+    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return 2.0 * sum; }
+};
+
+// Adds to each of them what is there, in the order of `each_pair`.
+struct Added {
+    bool first;
+    Lanes* all;
+    Ahead& ahead;
+
+    CREDALENS_INLINE void offer(const Lanes& here, int, int) {
+        *all = first ? here : *all + here;
+        ++all;
+        ahead.fetch();
     }
 };
+
+// The pair that comes after so many others in the order of `each_pair`.
+struct Numbered {
+    int left;
+    std::int64_t* pair;
+
+    CREDALENS_INLINE void offer(const Lanes&, int i, int j) {
+        if (left-- == 0) pair[0] = i, pair[1] = j;
+    }
+};
+
+CREDALENS_INLINE int pairs_of(int M) { return M > 1 ? M * (M - 1) / 2 : 1; }
 
 // Offers, for all pairs of M rows, what `of` makes of them, summed over K entries: two rows meet two
 // others at a time, so that there are four loads for four sums, or for five.
@@ -273,14 +319,15 @@ CREDALENS_INLINE void each_pair(const Of& of, const Lanes* lanes, int M, int K, 
     for (int i = 0; i + 1 < M; i += 2) {
         const Lanes *a = lanes + static_cast<std::size_t>(i) * K, *b = a + K, *c = b + K;
         int j = i + 2;
-        Lanes ab = {};
+        Lanes ab = of.start(i, i + 1);
         if (j + 1 >= M) {
             for (int y = 0; y < K; ++y) ab += of(a[y], b[y]);
             offer(ab, i, i + 1);
         }
         for (; j + 1 < M; j += 2, c += 2 * static_cast<std::size_t>(K)) {
             const Lanes* d = c + K;
-            Lanes ac = {}, ad = {}, bc = {}, bd = {};
+            Lanes ac = of.start(i, j), ad = of.start(i, j + 1);
+            Lanes bc = of.start(i + 1, j), bd = of.start(i + 1, j + 1);
             if (j == i + 2) {
 #pragma GCC unroll 2
                 for (int y = 0; y < K; ++y) {
@@ -306,7 +353,7 @@ CREDALENS_INLINE void each_pair(const Of& of, const Lanes* lanes, int M, int K, 
             offer(bd, i + 1, j + 1);
         }
         if (j < M) {
-            Lanes ac = {}, bc = {};
+            Lanes ac = of.start(i, j), bc = of.start(i + 1, j);
             for (int y = 0; y < K; ++y) {
                 ac += of(a[y], c[y]);
                 bc += of(b[y], c[y]);
@@ -318,8 +365,8 @@ CREDALENS_INLINE void each_pair(const Of& of, const Lanes* lanes, int M, int K, 
 }
 
 template <class Of>
-Lanes widest_pair(const Of& of, const Lanes* lanes, int M, int K) {
-    Widest widest;
+Lanes widest_pair(const Of& of, const Lanes* lanes, int M, int K, const Ahead& ahead = {}) {
+    Widest widest{{}, ahead};
     each_pair(of, lanes, M, K, widest);
     return widest.best;
 }
@@ -336,9 +383,10 @@ CREDALENS_INLINE bool any(const Marks& marks) {
 
 // The largest L1 distance. Pairs that are all close together are looked at again without sums, in
 // their own lanes only: an instance is not to feel its neighbours.
-Lanes diameter_of(const Lanes* lanes, int M, int K, const Lanes* sums) {
-    if (M < kMinSummed) return widest_pair<Absolute>({}, lanes, M, K);
-    const Lanes wide = widest_pair<Larger>({sums}, lanes, M, K);
+Lanes diameter_of(const Lanes* lanes, int M, int K, Lanes* sums, const Ahead& ahead) {
+    if (M < kMinSummed) return widest_pair<Absolute>({}, lanes, M, K, ahead);
+    for (int m = 0; m < M; ++m) sums[m] *= -0.5;
+    const Lanes wide = widest_pair<Larger>({sums}, lanes, M, K, ahead);
     const Marks close = wide < kCloseTogether;
     return any(close) ? (close ? widest_pair<Absolute>({}, lanes, M, K) : wide) : wide;
 }
@@ -358,6 +406,15 @@ Lanes diameter_and_pair(const Lanes* lanes, int M, int K, std::size_t count, std
 struct Extremes {
     double max_lower, max_upper, lower_sum;
     bool good;
+
+    // Says whether the instance is good; if it is, or nobody asks, tells the rest.
+    CREDALENS_INLINE bool tell(const ClosedForms& out, double tolerance) const {
+        if (tolerance >= 0 && !good) return false;
+        if (out.max_lower) *out.max_lower = max_lower;
+        if (out.max_upper) *out.max_upper = max_upper;
+        if (out.lower_sum) *out.lower_sum = lower_sum;
+        return true;
+    }
 };
 
 CREDALENS_INLINE double largest_lane(const Lanes& v) {
@@ -370,6 +427,14 @@ CREDALENS_INLINE double sum_of(const Lanes& v) {
     double sum = 0;
     for (int i = 0; i < kWidth; ++i) sum += v[i];
     return sum;
+}
+
+// Of each of as many vectors as there are lanes; where there are fewer, of the last one again.
+CREDALENS_INLINE Lanes sums_of(const Lanes* v, int count) {
+    Lanes part[kWidth];
+    Sources<double>(reinterpret_cast<const double*>(v), kWidth, count).block(0, part);
+    for (int i = 1; i < kWidth; ++i) part[0] += part[i];
+    return part[0];
 }
 
 // A NaN or an infinity shows as a sum that is not near 1.
@@ -388,62 +453,115 @@ CREDALENS_INLINE Lanes without(const Lanes& v, const Marks& marks) {
     return (Lanes)((Marks)v & ~marks);
 }
 
-// The next kWidth classes of kRows rows; `counted` lanes are in the sums already.
-template <int kRows, class T>
+// The next kWidth classes of kRows rows; `counted` lanes are in the sums already. If they are kept,
+// then with zeros in these.
+template <int kRows, bool kKeep, class T>
 CREDALENS_INLINE void look_along(const T* row, int K, bool first, const Marks& counted, Lanes& low,
-                                 Lanes& top, Lanes* sums) {
+                                 Lanes& top, Lanes* sums, Lanes* kept, int width) {
     Lanes x[kRows];
     for (int r = 0; r < kRows; ++r) x[r] = load(row + static_cast<std::size_t>(r) * K);
     Lanes least = x[0], most = x[0];
     for (int r = 0; r < kRows; ++r) {
         least = smaller(x[r], least);
         most = larger(x[r], most);
-        sums[r] += without(x[r], counted);
+        const Lanes new_ones = without(x[r], counted);
+        sums[r] += new_ones;
+        if constexpr (kKeep) kept[static_cast<std::size_t>(r) * width] = new_ones;
     }
     low = first ? least : smaller(least, low);
     top = larger(most, top);
 }
 
-template <int kRows, class T>
-CREDALENS_INLINE void rows_along(const T* row, int K, bool first, const Marks& twice, Lanes* low,
-                                 Lanes& top, Lanes* sums) {
-    Lanes sum[kRows] = {};
-    int y = 0;
-    for (; y + kWidth <= K; y += kWidth)
-        look_along<kRows>(row + y, K, first, Marks{}, *low++, top, sum);
-    if (y < K) look_along<kRows>(row + (K - kWidth), K, first, twice, *low, top, sum);
-    for (int r = 0; r < kRows; ++r) sums[r] = sum[r];
-}
+// What is found of one instance with its classes in lanes, at least as many as there are lanes.
+struct Along {
+    int M, K, vectors;  // a row has so many vectors, the last of them filled up with earlier classes
+    Marks twice;
+    Lanes top = {}, *sums, *low, *halves, *kept, *pairs;
 
-// Classes in lanes: at least as many as there are lanes.
-template <class T>
-CREDALENS_INLINE Extremes extremes_along(const T* P, int M, int K, double tolerance,
-                                         Lanes* scratch) {
-    Lanes *sums = scratch, *low = scratch + M;
-    const Marks twice = held_twice(K);
-    Lanes top = load(P);
-    int m = 0;
-    for (; m + 4 <= M; m += 4)
-        rows_along<4>(P + static_cast<std::size_t>(m) * K, K, m == 0, twice, low, top, sums + m);
-    for (; m < M; ++m)
-        rows_along<1>(P + static_cast<std::size_t>(m) * K, K, m == 0, twice, low, top, sums + m);
-    const int last = (K - 1) / kWidth;
-    Lanes best = low[last], least = best, sum = without(best, twice);
-    for (int b = 0; b < last; ++b) {
-        best = larger(low[b], best);
-        least = smaller(low[b], least);
-        sum += low[b];
+    CREDALENS_INLINE Along(int M, int K, Lanes* scratch)
+        : M(M), K(K), vectors((K + kWidth - 1) / kWidth), twice(held_twice(K)), sums(scratch),
+          low(sums + M), halves(low + vectors), kept(halves + M),
+          pairs(kept + static_cast<std::size_t>(M) * step()) {}
+
+    // Vectors of each row that are kept at a time, so that all of them stay in the first-level cache.
+    CREDALENS_INLINE int step() const { return kept_along(M) / kWidth; }
+
+    // Looks at vectors `from` to `to` of all rows.
+    template <bool kKeep, class T>
+    CREDALENS_INLINE void look(const T* P, int from, int to) {
+        if (from == 0) top = load(P);
+        int m = 0;
+        for (; m + 4 <= M; m += 4) rows<4, kKeep>(P, m, from, to);
+        for (; m < M; ++m) rows<1, kKeep>(P, m, from, to);
     }
-    Marks good = least >= 0.0;
-    if (tolerance >= 0)
-        for (m = 0; m < M; m += kWidth) {
-            Lanes part[kWidth];
-            Sources<double>(reinterpret_cast<const double*>(sums + m), kWidth, M - m).block(0, part);
-            for (int i = 1; i < kWidth; ++i) part[0] += part[i];
-            good &= near_one(part[0], tolerance);
+
+    // Adds up what `of` makes of each pair of rows; meanwhile fetches the next instance.
+    template <class Of, class T>
+    CREDALENS_INLINE void meet(const T* P, const Of& of, bool last) {
+        const std::size_t size = static_cast<std::size_t>(M) * K;
+        const int rounds = (vectors + step() - 1) / step();
+        Ahead ahead(P + size, last ? 0 : size * sizeof(T), rounds * pairs_of(M));
+        for (int from = 0; from < vectors; from += step()) {
+            const int to = vectors - from < step() ? vectors : from + step();
+            look<true>(P, from, to);
+            Added added{from == 0, pairs, ahead};
+            each_pair(of, kept, M, to - from, added);
         }
-    return {largest_lane(best), largest_lane(top), sum_of(sum), !any(~good)};
-}
+    }
+
+    // The largest of these sums over lanes and, unless it is nullptr, which two rows it is of.
+    CREDALENS_INLINE double widest(std::int64_t* pair) {
+        const int n = M * (M - 1) / 2;
+        double* flat = reinterpret_cast<double*>(pairs);
+        Lanes best = {};
+        for (int first = 0; first < n; first += kWidth) {
+            const Lanes sum = sums_of(pairs + first, n - first);
+            best = larger(sum, best);
+            if (pair) write(sum, n - first, flat + first);  // over what has been summed up
+        }
+        const double wide = largest_lane(best);
+        if (pair) {
+            int place = 0;
+            while (place + 1 < n && flat[place] != wide) ++place;
+            Numbered numbered{place, pair};
+            each_pair(Absolute(), kept, M, 0, numbered);
+        }
+        return wide;
+    }
+
+    CREDALENS_INLINE Extremes extremes(double tolerance) const {
+        Lanes best = low[vectors - 1], least = best, sum = without(best, twice);
+        for (int b = 0; b + 1 < vectors; ++b) {
+            best = larger(low[b], best);
+            least = smaller(low[b], least);
+            sum += low[b];
+        }
+        Marks good = least >= 0.0;
+        if (tolerance >= 0)
+            for (int m = 0; m < M; m += kWidth)
+                good &= near_one(sums_of(sums + m, M - m), tolerance);
+        return {largest_lane(best), largest_lane(top), sum_of(sum), !any(~good)};
+    }
+
+private:
+    template <int kRows, bool kKeep, class T>
+    CREDALENS_INLINE void rows(const T* P, int m, int from, int to) {
+        const T* row = P + static_cast<std::size_t>(m) * K;
+        const int whole = K / kWidth < to ? K / kWidth : to, width = to - from;
+        Lanes* keep = kept + static_cast<std::size_t>(m) * width;
+        Lanes sum[kRows] = {};
+        for (int b = from; b < whole; ++b)
+            look_along<kRows, kKeep>(row + b * kWidth, K, m == 0, Marks{}, low[b], top, sum, keep++,
+                                     width);
+        if (whole < to)
+            look_along<kRows, kKeep>(row + (K - kWidth), K, m == 0, twice, low[whole], top, sum,
+                                     keep, width);
+        for (int r = 0; r < kRows; ++r) {
+            sums[m + r] = from == 0 ? sum[r] : sums[m + r] + sum[r];
+            if constexpr (kKeep) halves[m + r] = -0.5 * sum[r];
+        }
+    }
+};
 
 // Members in lanes: fewer classes than there are lanes.
 template <class T>
@@ -481,13 +599,38 @@ std::size_t extremes(const T* P, std::size_t count, int M, int K, const ClosedFo
     Lanes* lanes = reinterpret_cast<Lanes*>(scratch);
     for (std::size_t i = 0; i < count; ++i) {
         const T* here = P + i * size;
-        const Extremes found = K >= kWidth
-                                   ? extremes_along(here, M, K, tolerance, lanes)
-                                   : extremes_across(here, M, K, tolerance, lanes);
-        if (tolerance >= 0 && !found.good) return i;
-        if (out.max_lower) out.max_lower[i] = found.max_lower;
-        if (out.max_upper) out.max_upper[i] = found.max_upper;
-        if (out.lower_sum) out.lower_sum[i] = found.lower_sum;
+        Extremes found;
+        if (K >= kWidth) {
+            Along along(M, K, lanes);
+            along.look<false>(here, 0, along.vectors);
+            found = along.extremes(tolerance);
+        } else {
+            found = extremes_across(here, M, K, tolerance, lanes);
+        }
+        if (!found.tell(out.from(i), tolerance)) return i;
+    }
+    return count;
+}
+
+template <class T>
+std::size_t closed_forms_along(const T* P, std::size_t count, int M, int K, const ClosedForms& all,
+                               double tolerance, double* scratch) {
+    Along along(M, K, reinterpret_cast<Lanes*>(scratch));
+    for (std::size_t i = 0; i < count; ++i, P += static_cast<std::size_t>(M) * K) {
+        const ClosedForms out = all.from(i);
+        const bool last = i + 1 == count;
+        double wide = 0;
+        if (!out.pairs) {
+            along.meet(P, Larger(along.halves), last);
+            wide = along.widest(nullptr);
+        }
+        // Pairs that are all close together are looked at again without sums.
+        if (out.pairs || wide < kCloseTogether) {
+            along.meet(P, Absolute(), last);
+            wide = along.widest(out.pairs);
+        }
+        *out.diameter = wide;
+        if (!along.extremes(tolerance).tell(out, tolerance)) return i;
     }
     return count;
 }
@@ -520,8 +663,12 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
         if (out.pairs)
             write(diameter_and_pair(lanes, M, K, left, out.pairs + 2 * first), left,
                   out.diameter + first);
-        else if (out.diameter)
-            write(diameter_of(lanes, M, K, sums), left, out.diameter + first);
+        else if (out.diameter) {
+            const std::size_t here = left < kWidth ? left : kWidth;
+            const std::size_t next = left - here < kWidth ? left - here : kWidth;
+            const Ahead ahead(P + (first + here) * size, next * size * sizeof(T), pairs_of(M));
+            write(diameter_of(lanes, M, K, sums, ahead), left, out.diameter + first);
+        }
     }
     return count;
 }
@@ -579,7 +726,7 @@ void leave_one_out(const T* P, std::size_t count, int M, int K, const LeaveOneOu
                 top = x > best ? Marks{} + y : top;
                 best = larger(x, best);
             }
-            sums[m] = sum;
+            sums[m] = -0.5 * sum;
             raised[m] = ties[m] = Lanes{};
             write_member(squares, left, M, out.squares + m);
             write_member(top, left, M, out.top + m);
@@ -594,7 +741,7 @@ void leave_one_out(const T* P, std::size_t count, int M, int K, const LeaveOneOu
             write_member(M > 1 ? larger(raised[m], best) - best : Lanes{}, left, M, out.lower + m);
 
         Kept kept(M, distance, ~Marks{});
-        each_pair(Larger{sums}, lanes, M, K, kept);
+        each_pair(Larger(sums), lanes, M, K, kept);
         const Marks close = kept.best < kCloseTogether;
         Lanes wide = kept.best;
         if (any(close)) {

@@ -23,9 +23,10 @@ constexpr int kSignMembers = 128;
 constexpr int kMinSortedMembers = 200;
 // Members compared first, to guess whether sorting will spare most pairs.
 constexpr int kProbe = 16;
-// Up to this many members, pairs are summed in blocks of classes that stay in the first-level cache.
-constexpr int kMaxBlockedMembers = 64;
-constexpr int kBlockEntries = 4096;
+// So many classes fill vectors well enough to be worth a sum over the lanes for each pair, unless
+// there are too many pairs; more entries than these do not stay in the caches in lanes.
+constexpr int kMinAlong = 96;
+constexpr int kMostMembersAlong = 24;
 // Up to so many entries, extremes alone are found with an instance a lane; more fill vectors by
 // themselves, but for rows that are shorter than a vector.
 constexpr std::size_t kMostExtremesInLanes = 512;
@@ -33,18 +34,12 @@ constexpr std::size_t kMostShortRowsInLanes = 2048;
 
 int padded(int K) { return (K + kLanes - 1) / kLanes * kLanes; }
 
-int block_columns(int M) { return kBlockEntries / M / kLanes * kLanes; }
-
 // Scratch memory of one thread, sized once for (M, K).
 template <class T>
 struct Workspace {
     Workspace(int M, int K, PairMethod method, bool pairs) : ends(lanes_scratch(M + 2 * K)) {
         if (!pairs) return;
         rows.resize(static_cast<std::size_t>(M) * padded(K));
-        if (M <= kMaxBlockedMembers) {
-            block.resize(static_cast<std::size_t>(M) * block_columns(M));
-            sums.resize(static_cast<std::size_t>(M) * M);
-        }
         if (method == PairMethod::signs) {
             const int width = std::min(M, kSignMembers);
             columns.resize(static_cast<std::size_t>(K) * width);
@@ -60,8 +55,6 @@ struct Workspace {
     }
     std::vector<double> ends;      // for extremes
     std::vector<T> rows;           // an instance, each row padded with zeros to whole vectors
-    std::vector<double> block;     // some classes of all members
-    std::vector<double> sums;      // distances of all pairs, so far
     std::vector<double> columns;   // some members, transposed, for the sign form
     std::vector<double> levels;    // partial sums of the sign form, one row a depth
     std::vector<double> high, low;  // ends of each signed sum
@@ -93,63 +86,7 @@ CREDALENS_INLINE double l1_tile(const T* a, const T* b, const T* c, const T* d, 
     return std::max(std::max(ac, ad), std::max(bc, bd));
 }
 
-// Adds the distances between all pairs of rows to `sums` (M, M), two by two rows at a time.
-CREDALENS_INLINE void add_pairs(const double* rows, std::size_t stride, int M, int width,
-                                double* sums) {
-    for (int i = 0; i + 1 < M; i += 2) {
-        const double *a = rows + i * stride, *b = a + stride;
-        double *from_a = sums + i * M, *from_b = from_a + M;
-        from_a[i + 1] += l1(a, b, width);
-        int j = i + 2;
-        for (; j + 1 < M; j += 2) {
-            const double *c = rows + j * stride, *d = c + stride;
-            double ac = 0, ad = 0, bc = 0, bd = 0;
-            for (int y = 0; y < width; ++y) {
-                ac += std::fabs(a[y] - c[y]);
-                ad += std::fabs(a[y] - d[y]);
-                bc += std::fabs(b[y] - c[y]);
-                bd += std::fabs(b[y] - d[y]);
-            }
-            from_a[j] += ac;
-            from_a[j + 1] += ad;
-            from_b[j] += bc;
-            from_b[j + 1] += bd;
-        }
-        if (j < M) {
-            from_a[j] += l1(a, rows + j * stride, width);
-            from_b[j] += l1(b, rows + j * stride, width);
-        }
-    }
-}
-
-// All pairs of few members: some classes of every row are brought to float64 once, and all pairs
-// are summed over them while they are in the first-level cache.
-template <class T>
-CREDALENS_INLINE double blocked_diameter(const T* P, int M, int K, double* block, double* sums,
-                                         std::int64_t* pair) {
-    std::fill(sums, sums + M * M, 0.0);
-    const int columns = block_columns(M);
-    for (int first = 0; first < K; first += columns) {
-        const int here = std::min(columns, K - first), width = padded(here);
-        if constexpr (std::is_same_v<T, double>) {
-            if (here == width) {  // as good as a block where it lies
-                add_pairs(P + first, K, M, width, sums);
-                continue;
-            }
-        }
-        for (int m = 0; m < M; ++m) {
-            const T* row = P + static_cast<std::size_t>(m) * K + first;
-            for (int y = 0; y < here; ++y) block[m * width + y] = row[y];
-            for (int y = here; y < width; ++y) block[m * width + y] = 0;
-        }
-        add_pairs(block, width, M, width, sums);
-    }
-    const double* best = std::max_element(sums, sums + M * M);
-    if (pair) pair[0] = (best - sums) / M, pair[1] = (best - sums) % M;
-    return *best;
-}
-
-// All pairs of many members, two by two rows at a time. K is a whole number of vectors.
+// All pairs, two by two rows at a time. K is a whole number of vectors.
 template <class T>
 CREDALENS_INLINE double plain_diameter(const T* rows, int M, int K) {
     const std::size_t stride = K;
@@ -305,8 +242,6 @@ CREDALENS_INLINE double diameter_of(const T* P, int M, int K, PairMethod method,
     if (M < 2) return 0;
     if (method == PairMethod::signs)
         return K == 1 ? spread(P, M, pair) : sign_diameter(P, M, K, ws, pair);
-    if (method == PairMethod::plain && M <= kMaxBlockedMembers)
-        return blocked_diameter(P, M, K, ws.block.data(), ws.sums.data(), pair);
     const int width = padded(K);
     const T* rows = P;
     if (width != K) {
@@ -344,11 +279,10 @@ CREDALENS_CLONES void process_range(const double* P, std::size_t count, int M, i
 // Measured crossings: a leaf of the sign form costs about as much as four entries of a pair, and as
 // seventeen of pairs in lanes.
 PairMethod choose(int M, int K) {
-    const std::size_t size = static_cast<std::size_t>(M) * K;
-    const bool lanes = size <= kMostInLanes && M < kMinSortedMembers;
-    const double share = lanes ? 0.06 : 0.25;
-    if (K <= kMaxSignClasses && (1 << (K - 1)) < share * size) return PairMethod::signs;
-    return M >= kMinSortedMembers ? PairMethod::sorted : PairMethod::plain;
+    const bool many = M >= kMinSortedMembers;
+    const double share = many ? 0.25 : 0.06;
+    if (K <= kMaxSignClasses && (1 << (K - 1)) < share * M * K) return PairMethod::signs;
+    return many ? PairMethod::sorted : PairMethod::plain;
 }
 
 }  // namespace
@@ -358,22 +292,25 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
                           PairMethod method, int threads, double tolerance) {
     const bool insist = method != PairMethod::automatic;
     if (!insist) method = choose(M, K);
-    // The fast loop over all pairs of many members does not say which one was the widest.
-    if (out.pairs && method == PairMethod::plain && M > kMaxBlockedMembers)
-        method = PairMethod::sorted;
+    // The loop over all pairs that is there to be compared with does not say which is the widest.
+    if (insist && out.pairs && method == PairMethod::plain) method = PairMethod::sorted;
     const std::size_t size = static_cast<std::size_t>(M) * K;
     FirstBad first;
     const bool small = size <= (K < kLanes ? kMostShortRowsInLanes : kMostExtremesInLanes);
-    if (out.diameter ? !insist && method == PairMethod::plain && size <= kMostInLanes : small) {
+    if (out.diameter ? !insist && method == PairMethod::plain : small) {
+        const bool along = out.diameter && (size > kMostInLanes ||
+                                            (K >= kMinAlong && M <= kMostMembersAlong));
         const std::size_t load = size * (out.diameter ? 4 + M / 2 : 4);
         parallel_for(
             n, Grain::of_lanes((std::size_t{1} << 21) / load), threads,
-            [&] { return std::vector<double>(lanes_scratch(size + M)); },
+            [&] {
+                return std::vector<double>(along ? along_scratch(M, K) : lanes_scratch(size + M));
+            },
             [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
                 if (first.before(begin)) return;
-                const std::size_t bad =
-                    begin + closed_forms_in_lanes(P + begin * size, end - begin, M, K,
-                                                  out.from(begin), tolerance, scratch.data());
+                const auto run = along ? closed_forms_along<T> : closed_forms_in_lanes<T>;
+                const std::size_t bad = begin + run(P + begin * size, end - begin, M, K,
+                                                    out.from(begin), tolerance, scratch.data());
                 if (bad < end) first.see(bad);
             });
         return first.value();

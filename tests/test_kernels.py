@@ -79,6 +79,41 @@ def test_extremes_and_pairs_at_every_tail(dtype, M, K):
         assert_allclose(diameter(P, SIGNS), wide, rtol=1e-14, atol=2e-15)
 
 
+#: Instances whose pairs are summed along the rows: every tail, one round or several.
+LONG = [(1, 100), (2, 97), (3, 96), (5, 103), (10, 100), (10, 700), (24, 111), (25, 700), (64, 300)]
+
+
+@dtypes
+@pytest.mark.parametrize(("M", "K"), LONG)
+def test_pairs_along_rows(dtype, M, K):
+    P = dirichlet(5, M, K, 0.5, seed=M * 100 + K).astype(dtype)
+    low, high, wide = closed_forms(P)
+    assert_array_equal(low, P.min(axis=1).max(axis=1))
+    assert_array_equal(high, P.max(axis=(1, 2)))
+    assert_allclose(wide, widest_pair(P), rtol=1e-14, atol=4e-15)
+    found, pairs = np.full(5, np.nan), np.full((5, 2), -1)
+    _kernels.closed_forms(P, None, None, found, None, 2, pairs=pairs)
+    assert_allclose(found, wide, rtol=1e-14, atol=4e-15)
+    left, right = (P[np.arange(5), side].astype(float) for side in pairs.T)
+    assert_allclose(np.abs(left - right).sum(axis=1), found, rtol=1e-14)
+    close = (P[:, :1].astype(float) + 1e-11 * P).astype(dtype)  # too close for sums of rows
+    assert_allclose(diameter(close), widest_pair(close), rtol=1e-13, atol=0)
+
+
+@dtypes
+@pytest.mark.parametrize(("M", "K"), LONG)
+def test_pairs_along_rows_see_what_is_wrong(dtype, M, K):
+    P = dirichlet(40, M, K, 0.5, seed=1).astype(dtype)
+    outputs = np.empty((3, 40))
+    for row, y in ((0, 0), (M - 1, K - 1), (M // 2, K - 8), (M // 3, K // 2)):
+        for bad, wrong in ((17, np.nan), (39, -0.5), (3, 0.5), (0, np.inf)):
+            spoilt = P.copy()
+            spoilt[bad, row, y] = spoilt[bad, row, y] + wrong
+            for threads in (1, 2):
+                assert _kernels.closed_forms(spoilt, *outputs, None, threads, 1e-4) == bad
+    assert _kernels.closed_forms(P, *outputs, None, 2, 1e-4) == -1
+
+
 #: Instances that fill vectors by themselves: along their rows with every tail, or by members.
 WIDE = [(70, 8), (60, 9), (53, 10), (6, 95), (33, 16), (40, 17), (9, 64), (1, 519), (2, 1000)]
 WIDE += [(683, 3), (2051, 1), (300, 7), (1030, 2), (520, 4)]
@@ -162,7 +197,7 @@ def test_ends_of_each_class(dtype, M, K):
 
 
 @dtypes
-@pytest.mark.parametrize(("M", "K"), [(1, 4), (4, 3), (5, 10), (6, 100), (40, 10)])
+@pytest.mark.parametrize(("M", "K"), [(1, 4), (4, 3), (5, 10), (6, 100), (3, 300), (40, 10)])
 def test_an_instance_does_not_feel_its_neighbours(dtype, M, K):
     # Several instances are gone through at once, whatever number is left for the last time.
     P = dirichlet(19, M, K, 0.5, seed=M * 100 + K).astype(dtype)
@@ -238,7 +273,7 @@ def test_signs_do_not_need_rows_that_sum_to_one():
 
 
 def test_equal_members_are_exactly_zero_wide():
-    for M, K in ((5, 7), (300, 4), (300, 20)):
+    for M, K in ((5, 7), (6, 300), (300, 4), (300, 20)):
         P = np.repeat(dirichlet(2, 1, K), M, axis=1)
         for method in (AUTOMATIC, PLAIN, SORTED) + ((SIGNS,) if K < 10 else ()):
             assert_array_equal(diameter(P, method), 0)
