@@ -1034,26 +1034,27 @@ CREDALENS_INLINE Lanes between(const Lanes& x, const Lanes& low, const Lanes& hi
 }
 
 // Collects the entropies of distributions class by class and, unless it is nullptr, the
-// distributions (count, K).
+// distributions (count, K). Where many classes have the same probability, its logarithm is known.
 struct EntropySum {
     double* where;
     std::size_t count;
     int K;
-    Lanes sum = {};
+    Lanes level, of_level, sum = {};
+
+    CREDALENS_INLINE EntropySum(double* distribution, std::size_t first, std::size_t left, int K,
+                                const Lanes& level)
+        : where(distribution ? distribution + first * K : nullptr), count(left), K(K),
+          level(level), of_level(p_log_p(level)) {}
 
     CREDALENS_INLINE void add(int y, const Lanes& p) {
-        sum -= p_log_p(p);
+        const Marks off = p != level;
+        sum -= any(off) ? (off ? p_log_p(p) : of_level) : of_level;
         if (where) write_member(p, count, K, where + y);
     }
     CREDALENS_INLINE void finish(double* value) const {
         write(sum < 0.0 ? Lanes{} : sum, count, value);  // p = 1 + 1e-16 has none
     }
 };
-
-CREDALENS_INLINE EntropySum entropy_sum(double* distribution, std::size_t first, std::size_t left,
-                                        int K) {
-    return {distribution ? distribution + first * K : nullptr, left, K};
-}
 
 // Boxes are looked at in two vectors: while a step of one waits for its sum, the other's is formed.
 constexpr int kBoxes = 2;
@@ -1107,7 +1108,7 @@ void box_max_entropy(const double* bounds, std::size_t count, int K, double* val
         clip_levels(l, u, K, t);
         for (int b = 0; b < kBoxes && first + b * kWidth < count; ++b) {
             const std::size_t at = first + b * kWidth, left = count - at;
-            EntropySum entropy = entropy_sum(distribution, at, left, K);
+            EntropySum entropy(distribution, at, left, K, t[b]);
             for (int y = 0; y < K; ++y)
                 entropy.add(y, between(t[b], l[size * b + y], u[size * b + y]));
             entropy.finish(value + at);
@@ -1212,7 +1213,7 @@ void contamination_max_entropy(const double* center, const double* epsilon, std:
         Neighbours near(center, epsilon, first, left, K, scratch);
         near.shrink(K);
         const Lanes bottom = fill_level(near.x, K, 1.0, near.size);
-        EntropySum entropy = entropy_sum(distribution, first, left, K);
+        EntropySum entropy(distribution, first, left, K, bottom);
         for (int y = 0; y < K; ++y) entropy.add(y, larger(near.x[y], bottom));
         entropy.finish(value + first);
     }
@@ -1226,7 +1227,7 @@ void ball_max_entropy(const double* center, const double* radius, std::size_t co
         const Lanes bottom = fill_level(ball.x, K, 1.0, ball.size);
         const Lanes top = -fill_level(ball.x, K, -1.0, ball.size);
         const Marks even = bottom >= top;
-        EntropySum entropy = entropy_sum(distribution, first, left, K);
+        EntropySum entropy(distribution, first, left, K, bottom);
         for (int y = 0; y < K; ++y)
             entropy.add(y, even ? Lanes{} + 1.0 / K : between(ball.x[y], bottom, top));
         entropy.finish(value + first);
@@ -1240,7 +1241,7 @@ void contamination_min_entropy(const double* center, const double* epsilon, std:
         Neighbours near(center, epsilon, first, left, K, scratch);
         const Marks top = near.top<false>(K);
         near.shrink(K);
-        EntropySum entropy = entropy_sum(distribution, first, left, K);
+        EntropySum entropy(distribution, first, left, K, Lanes{});
         for (int y = 0; y < K; ++y)
             entropy.add(y, top == y ? near.x[y] + near.size : near.x[y]);
         entropy.finish(value + first);
@@ -1270,7 +1271,7 @@ void ball_min_entropy(const double* center, const double* radius, std::size_t co
             given += taken;
             wanted = from >= 0 ? wanted - taken : Lanes{};
         }
-        EntropySum entropy = entropy_sum(distribution, first, left, K);
+        EntropySum entropy(distribution, first, left, K, Lanes{});
         for (int y = 0; y < K; ++y)
             entropy.add(y, top == y ? ball.x[y] + given : ball.x[y]);
         entropy.finish(value + first);
