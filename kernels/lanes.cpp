@@ -9,8 +9,8 @@
 namespace credalens {
 namespace {
 
-// Rows in single precision of so many classes or more are summed up along the row first: to widen
-// them is then one instruction with the load.
+// Rows of so many classes or more are checked one after the other, as the machine foresees it, and
+// not side by side.
 constexpr int kLongRow = 48;
 
 // So many members have enough pairs to be worth the sums of their rows.
@@ -19,8 +19,12 @@ constexpr int kMinSummed = 4;
 // Below this, an L1 distance is not taken from sums of rows, of which it is too small a part.
 constexpr double kCloseTogether = 0x1p-26;
 
-// Bytes that are fetched from memory at once.
-constexpr std::size_t kLine = 64;
+// Bytes that are fetched from memory at once; how far ahead, where the machine does not foresee what
+// is read; and the least length of a row for it.
+constexpr std::size_t kLine = 64, kFar = 4096;
+constexpr int kMinFetched = 32;
+
+CREDALENS_INLINE void fetch(const void* place) { __builtin_prefetch(place, 0, 2); }
 
 // Classes of each row that are kept at a time where all rows meet: a whole number of vectors.
 constexpr int kept_along(int M) { return 8 * (320 / M > 16 ? 320 / M : 16); }

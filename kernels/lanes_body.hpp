@@ -136,11 +136,18 @@ struct Sources {
     // As many entries as there are lanes, beginning at `at`.
     CREDALENS_INLINE void block(std::size_t at, Lanes* v) const { columns_of(from, at, v); }
 
-    CREDALENS_INLINE void all(std::size_t size, Lanes* out) const {
+    // Those so much further on will be read next: rows that are read side by side are not foreseen
+    // by the machine.
+    CREDALENS_INLINE void fetch_all(std::size_t at) const {
+        for (int i = 0; i < kWidth; ++i) fetch(from[i] + at);
+    }
+
+    CREDALENS_INLINE void all(std::size_t size, Lanes* out, std::size_t far = 0) const {
         std::size_t e = 0;
         Lanes v[kWidth];
         for (; e + kWidth <= size; e += kWidth) {
             block(e, v);
+            if (far) fetch_all(e + far);
             for (int i = 0; i < kWidth; ++i) out[e + i] = v[i];
         }
         if (e < size && size >= kWidth) {  // some of them a second time
@@ -211,9 +218,9 @@ struct Ahead {
         : next(static_cast<const char*>(from)), end(next + size),
           bytes((size / static_cast<std::size_t>(times) / kLine + 1) * kLine) {}
 
-    CREDALENS_INLINE void fetch() {
+    CREDALENS_INLINE void go_on() {
         const char* until = next + bytes < end ? next + bytes : end;
-        for (; next < until; next += kLine) __builtin_prefetch(next, 0, 2);
+        for (; next < until; next += kLine) fetch(next);
     }
 };
 
@@ -224,7 +231,7 @@ struct Widest {
 
     CREDALENS_INLINE void offer(const Lanes& here, int, int) {
         best = larger(here, best);
-        ahead.fetch();
+        ahead.go_on();
     }
 };
 
@@ -293,7 +300,7 @@ struct Added {
     CREDALENS_INLINE void offer(const Lanes& here, int, int) {
         *all = first ? here : *all + here;
         ++all;
-        ahead.fetch();
+        ahead.go_on();
     }
 };
 
@@ -457,9 +464,13 @@ CREDALENS_INLINE Lanes without(const Lanes& v, const Marks& marks) {
 // then with zeros in these.
 template <int kRows, bool kKeep, class T>
 CREDALENS_INLINE void look_along(const T* row, int K, bool first, const Marks& counted, Lanes& low,
-                                 Lanes& top, Lanes* sums, Lanes* kept, int width) {
+                                 Lanes& top, Lanes* sums, Lanes* kept, int width, std::size_t far) {
     Lanes x[kRows];
-    for (int r = 0; r < kRows; ++r) x[r] = load(row + static_cast<std::size_t>(r) * K);
+    for (int r = 0; r < kRows; ++r) {
+        const T* at = row + static_cast<std::size_t>(r) * K;
+        x[r] = load(at);
+        if (far) fetch(at + far);
+    }
     Lanes least = x[0], most = x[0];
     for (int r = 0; r < kRows; ++r) {
         least = smaller(x[r], least);
@@ -548,14 +559,18 @@ private:
     CREDALENS_INLINE void rows(const T* P, int m, int from, int to) {
         const T* row = P + static_cast<std::size_t>(m) * K;
         const int whole = K / kWidth < to ? K / kWidth : to, width = to - from;
+        // Rows that are read four at a time are not foreseen by the machine. Kept ones meet: there is
+        // time then.
+        const std::size_t some = kFar / (K * sizeof(T)) / 4 * 4 + 4;
+        const std::size_t far = !kKeep && K >= kMinFetched ? some * K : 0;
         Lanes* keep = kept + static_cast<std::size_t>(m) * width;
         Lanes sum[kRows] = {};
         for (int b = from; b < whole; ++b)
             look_along<kRows, kKeep>(row + b * kWidth, K, m == 0, Marks{}, low[b], top, sum, keep++,
-                                     width);
+                                     width, far);
         if (whole < to)
             look_along<kRows, kKeep>(row + (K - kWidth), K, m == 0, twice, low[whole], top, sum,
-                                     keep, width);
+                                     keep, width, far);
         for (int r = 0; r < kRows; ++r) {
             sums[m + r] = from == 0 ? sum[r] : sums[m + r] + sum[r];
             if constexpr (kKeep) halves[m + r] = -0.5 * sum[r];
@@ -644,7 +659,7 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
     const bool check = tolerance >= 0;
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
-        Sources<T>(P + first * size, size, left).all(size, lanes);
+        Sources<T>(P + first * size, size, left).all(size, lanes, kWidth * size);
         Survey survey;
         if (check || (out.diameter && !out.pairs && M >= kMinSummed))
             survey.look<true>(lanes, M, K, sums);
@@ -940,7 +955,7 @@ std::size_t first_bad(const T* P, std::size_t rows, int K, double tolerance) {
         const std::size_t left = rows - row;
         const Sources<T> entries(P + row * K, static_cast<std::size_t>(K), left);
         Tally tally;
-        if (sizeof(T) < 8 && K >= kLongRow)
+        if (K >= kLongRow)
             tally.long_rows(entries, K);
         else
             tally.rows(entries, K);
