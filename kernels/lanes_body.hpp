@@ -12,6 +12,17 @@ CREDALENS_INLINE Lanes magnitude(const Lanes& v) { return (Lanes)((Marks)v & INT
 CREDALENS_INLINE Lanes larger(const Lanes& a, const Lanes& b) { return a > b ? a : b; }
 CREDALENS_INLINE Lanes smaller(const Lanes& a, const Lanes& b) { return a < b ? a : b; }
 
+// sum + x: see `hidden_one`.
+CREDALENS_INLINE Lanes plus(const Lanes& sum, const Lanes& x, const Lanes& one) {
+#if CREDALENS_LANES == 8
+    return (Lanes)_mm512_fmadd_pd((__m512d)x, (__m512d)one, (__m512d)sum);
+#elif CREDALENS_LANES == 4
+    return (Lanes)_mm256_fmadd_pd((__m256d)x, (__m256d)one, (__m256d)sum);
+#else
+    return sum + x;
+#endif
+}
+
 CREDALENS_INLINE Lanes load(const double* x) {
     Lanes v;
     __builtin_memcpy(&v, x, sizeof v);
@@ -187,6 +198,7 @@ struct Survey {
 private:
     template <int kClasses, bool kSums>
     CREDALENS_INLINE void classes(const Lanes* lanes, int M, int K, bool first, Lanes* sums) {
+        const Lanes one = Lanes{} + hidden_one();
         Lanes low[kClasses], high[kClasses];
         for (int i = 0; i < kClasses; ++i) low[i] = high[i] = lanes[i];
         for (int m = 0; m < M; ++m, lanes += K) {
@@ -195,9 +207,9 @@ private:
                 const Lanes x = lanes[i];
                 low[i] = smaller(x, low[i]);
                 high[i] = larger(x, high[i]);
-                if (kSums && i > 0) sum += x;
+                if (kSums && i > 0) sum = plus(sum, x, one);
             }
-            if constexpr (kSums) sums[m] += sum;
+            if constexpr (kSums) sums[m] = plus(sums[m], sum, one);
         }
         for (int i = 0; i < kClasses; ++i) {
             max_lower = first && i == 0 ? low[i] : larger(low[i], max_lower);
@@ -211,16 +223,18 @@ private:
 // Memory that is needed next, fetched bit by bit while pairs meet.
 struct Ahead {
     const char *next = nullptr, *end = nullptr;
-    std::size_t bytes = 0;  // at a time
 
     Ahead() = default;
-    CREDALENS_INLINE Ahead(const void* from, std::size_t size, int times)
-        : next(static_cast<const char*>(from)), end(next + size),
-          bytes((size / static_cast<std::size_t>(times) / kLine + 1) * kLine) {}
+    template <class T>
+    CREDALENS_INLINE Ahead(const T* from, std::size_t size)
+        : next(reinterpret_cast<const char*>(from)),
+          end(reinterpret_cast<const char*>(from + size)) {}
 
     CREDALENS_INLINE void go_on() {
-        const char* until = next + bytes < end ? next + bytes : end;
-        for (; next < until; next += kLine) fetch(next);
+        if (next >= end) return;
+        fetch(next);
+        fetch(next + kLine);
+        next += 2 * kLine;
     }
 };
 
@@ -229,10 +243,8 @@ struct Widest {
     Lanes best = {};
     Ahead ahead = {};
 
-    CREDALENS_INLINE void offer(const Lanes& here, int, int) {
-        best = larger(here, best);
-        ahead.go_on();
-    }
+    CREDALENS_INLINE void meanwhile() { ahead.go_on(); }
+    CREDALENS_INLINE void offer(const Lanes& here, int, int) { best = larger(here, best); }
 };
 
 // And where it is, as i M + j.
@@ -264,7 +276,7 @@ struct Kept : Widest {
 // What a pair of rows adds up, to which start, and what is made of its sum.
 struct Summed {
     CREDALENS_INLINE Lanes start(int, int) const { return Lanes{}; }
-    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return sum; }
+    CREDALENS_INLINE Lanes of_pair(const Lanes& sum) const { return sum; }
 };
 
 struct Absolute : Summed {
@@ -288,7 +300,7 @@ struct Larger : Summed {
     CREDALENS_INLINE Larger(const Lanes* sums) : sums(sums) {}
     CREDALENS_INLINE Lanes start(int i, int j) const { return sums[i] + sums[j]; }
     CREDALENS_INLINE Lanes operator()(const Lanes& a, const Lanes& b) const { return larger(a, b); }
-    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return 2.0 * sum; }
+    CREDALENS_INLINE Lanes of_pair(const Lanes& sum) const { return 2.0 * sum; }
 };
 
 // Adds to each of them what is there, in the order of `each_pair`.
@@ -297,10 +309,10 @@ struct Added {
     Lanes* all;
     Ahead& ahead;
 
+    CREDALENS_INLINE void meanwhile() { ahead.go_on(); }
     CREDALENS_INLINE void offer(const Lanes& here, int, int) {
         *all = first ? here : *all + here;
         ++all;
-        ahead.go_on();
     }
 };
 
@@ -309,65 +321,64 @@ struct Numbered {
     int left;
     std::int64_t* pair;
 
+    CREDALENS_INLINE void meanwhile() {}
     CREDALENS_INLINE void offer(const Lanes&, int i, int j) {
         if (left-- == 0) pair[0] = i, pair[1] = j;
     }
 };
 
-CREDALENS_INLINE int pairs_of(int M) { return M > 1 ? M * (M - 1) / 2 : 1; }
+// Rows i and i + 1 meet kOthers rows from j on and, if kOwn, each other: six loads for eight sums.
+template <int kOthers, bool kOwn, class Of, class Sink>
+CREDALENS_INLINE void two_meet(const Of& of, const Lanes* lanes, int K, int i, int j, Sink& sink) {
+    const Lanes* a = lanes + static_cast<std::size_t>(i) * K;
+    const Lanes* others = lanes + static_cast<std::size_t>(j) * K;
+    const Lanes one = Lanes{} + hidden_one();
+    Lanes own = of.start(i, i + 1), first[kOthers + 1], second[kOthers + 1];
+#pragma GCC unroll 4
+    for (int n = 0; n < kOthers; ++n) {
+        first[n] = of.start(i, j + n);
+        second[n] = of.start(i + 1, j + n);
+    }
+    for (int y = 0; y < K; ++y) {
+        const Lanes x = a[y], z = a[K + y];
+        sink.meanwhile();
+        if (kOwn) own = plus(own, of(x, z), one);
+#pragma GCC unroll 4
+        for (int n = 0; n < kOthers; ++n) {
+            const Lanes other = others[static_cast<std::size_t>(n) * K + y];
+            first[n] = plus(first[n], of(x, other), one);
+            second[n] = plus(second[n], of(z, other), one);
+        }
+    }
+    if (kOwn) sink.offer(of.of_pair(own), i, i + 1);
+#pragma GCC unroll 4
+    for (int n = 0; n < kOthers; ++n) {
+        sink.offer(of.of_pair(first[n]), i, j + n);
+        sink.offer(of.of_pair(second[n]), i + 1, j + n);
+    }
+}
 
-// Offers, for all pairs of M rows, what `of` makes of them, summed over K entries: two rows meet two
-// others at a time, so that there are four loads for four sums, or for five.
+template <bool kOwn, class Of, class Sink>
+CREDALENS_INLINE void rest_meets(const Of& of, const Lanes* lanes, int M, int K, int i, int j,
+                                 Sink& sink) {
+    if (M - j == 3) two_meet<3, kOwn>(of, lanes, K, i, j, sink);
+    if (M - j == 2) two_meet<2, kOwn>(of, lanes, K, i, j, sink);
+    if (M - j == 1) two_meet<1, kOwn>(of, lanes, K, i, j, sink);
+    if (kOwn && M == j) two_meet<0, true>(of, lanes, K, i, j, sink);
+}
+
+// Offers, for all pairs of M rows, what `of` makes of them, summed over K entries.
 template <class Of, class Sink>
 CREDALENS_INLINE void each_pair(const Of& of, const Lanes* lanes, int M, int K, Sink& sink) {
-    const auto offer = [&](const Lanes& sum, int i, int j) {
-        sink.offer(of.of_pair(sum, i, j), i, j);
-    };
     for (int i = 0; i + 1 < M; i += 2) {
-        const Lanes *a = lanes + static_cast<std::size_t>(i) * K, *b = a + K, *c = b + K;
         int j = i + 2;
-        Lanes ab = of.start(i, i + 1);
-        if (j + 1 >= M) {
-            for (int y = 0; y < K; ++y) ab += of(a[y], b[y]);
-            offer(ab, i, i + 1);
+        if (M - j < 4) {
+            rest_meets<true>(of, lanes, M, K, i, j, sink);
+            continue;
         }
-        for (; j + 1 < M; j += 2, c += 2 * static_cast<std::size_t>(K)) {
-            const Lanes* d = c + K;
-            Lanes ac = of.start(i, j), ad = of.start(i, j + 1);
-            Lanes bc = of.start(i + 1, j), bd = of.start(i + 1, j + 1);
-            if (j == i + 2) {
-#pragma GCC unroll 2
-                for (int y = 0; y < K; ++y) {
-                    ab += of(a[y], b[y]);
-                    ac += of(a[y], c[y]);
-                    ad += of(a[y], d[y]);
-                    bc += of(b[y], c[y]);
-                    bd += of(b[y], d[y]);
-                }
-                offer(ab, i, i + 1);
-            } else {
-#pragma GCC unroll 2
-                for (int y = 0; y < K; ++y) {
-                    ac += of(a[y], c[y]);
-                    ad += of(a[y], d[y]);
-                    bc += of(b[y], c[y]);
-                    bd += of(b[y], d[y]);
-                }
-            }
-            offer(ac, i, j);
-            offer(ad, i, j + 1);
-            offer(bc, i + 1, j);
-            offer(bd, i + 1, j + 1);
-        }
-        if (j < M) {
-            Lanes ac = of.start(i, j), bc = of.start(i + 1, j);
-            for (int y = 0; y < K; ++y) {
-                ac += of(a[y], c[y]);
-                bc += of(b[y], c[y]);
-            }
-            offer(ac, i, j);
-            offer(bc, i + 1, j);
-        }
+        two_meet<4, true>(of, lanes, K, i, j, sink);
+        for (j += 4; M - j >= 4; j += 4) two_meet<4, false>(of, lanes, K, i, j, sink);
+        rest_meets<false>(of, lanes, M, K, i, j, sink);
     }
 }
 
@@ -465,6 +476,7 @@ CREDALENS_INLINE Lanes without(const Lanes& v, const Marks& marks) {
 template <int kRows, bool kKeep, class T>
 CREDALENS_INLINE void look_along(const T* row, int K, bool first, const Marks& counted, Lanes& low,
                                  Lanes& top, Lanes* sums, Lanes* kept, int width, std::size_t far) {
+    const Lanes one = Lanes{} + hidden_one();
     Lanes x[kRows];
     for (int r = 0; r < kRows; ++r) {
         const T* at = row + static_cast<std::size_t>(r) * K;
@@ -476,7 +488,7 @@ CREDALENS_INLINE void look_along(const T* row, int K, bool first, const Marks& c
         least = smaller(x[r], least);
         most = larger(x[r], most);
         const Lanes new_ones = without(x[r], counted);
-        sums[r] += new_ones;
+        sums[r] = plus(sums[r], new_ones, one);
         if constexpr (kKeep) kept[static_cast<std::size_t>(r) * width] = new_ones;
     }
     low = first ? least : smaller(least, low);
@@ -510,8 +522,7 @@ struct Along {
     template <class Of, class T>
     CREDALENS_INLINE void meet(const T* P, const Of& of, bool last) {
         const std::size_t size = static_cast<std::size_t>(M) * K;
-        const int rounds = (vectors + step() - 1) / step();
-        Ahead ahead(P + size, last ? 0 : size * sizeof(T), rounds * pairs_of(M));
+        Ahead ahead(P + size, last ? 0 : size);
         for (int from = 0; from < vectors; from += step()) {
             const int to = vectors - from < step() ? vectors : from + step();
             look<true>(P, from, to);
@@ -681,7 +692,7 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
         else if (out.diameter) {
             const std::size_t here = left < kWidth ? left : kWidth;
             const std::size_t next = left - here < kWidth ? left - here : kWidth;
-            const Ahead ahead(P + (first + here) * size, next * size * sizeof(T), pairs_of(M));
+            const Ahead ahead(P + (first + here) * size, next * size);
             write(diameter_of(lanes, M, K, sums, ahead), left, out.diameter + first);
         }
     }
@@ -1078,6 +1089,7 @@ constexpr int kBoxes = 2;
 // nor concave: Newton inside a bracket, bisection where a step would leave it. A lane that has its t
 // keeps it.
 CREDALENS_INLINE void clip_levels(const Lanes* l, const Lanes* u, int K, Lanes* t) {
+    const Lanes one = Lanes{} + hidden_one();
     Lanes low[kBoxes] = {}, high[kBoxes];
     Marks going[kBoxes];
     for (int b = 0; b < kBoxes; ++b) {
@@ -1091,7 +1103,7 @@ CREDALENS_INLINE void clip_levels(const Lanes* l, const Lanes* u, int K, Lanes* 
             for (int b = 0; b < kBoxes; ++b) {
                 const int at = 2 * K * b + y;
                 const Lanes p = between(t[b], l[at], u[at]);
-                sum[b] += p;
+                sum[b] = plus(sum[b], p, one);
                 open[b] = p == t[b] ? open[b] + 1.0 : open[b];
             }
         for (int b = 0; b < kBoxes; ++b) {

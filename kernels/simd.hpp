@@ -25,3 +25,13 @@
 #define CREDALENS_INLINE inline
 #define CREDALENS_RESTRICT
 #endif
+
+// 1, but the compiler does not know. On some machines the units that compare are those that add, but
+// not those that multiply and add: where much is compared, x * hidden_one() + y is a faster x + y.
+CREDALENS_INLINE double hidden_one() {
+    double one = 1.0;
+#if CREDALENS_SEVERAL_SETS
+    asm("" : "+x"(one));
+#endif
+    return one;
+}

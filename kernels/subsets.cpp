@@ -157,11 +157,12 @@ template <int G>
 CREDALENS_INLINE void widen(const double* CREDALENS_RESTRICT table,
                             const double* CREDALENS_RESTRICT offset, std::size_t width,
                             double* CREDALENS_RESTRICT most, double* CREDALENS_RESTRICT least) {
+    const double one = hidden_one();
     for (std::size_t i = 0; i < width; ++i) {
         double high = most[i], low = least[i];
 #pragma GCC unroll 8
         for (int g = 0; g < G; ++g) {
-            const double sum = table[g * width + i] + offset[g];
+            const double sum = table[g * width + i] * one + offset[g];
             high = high < sum ? sum : high;
             low = sum < low ? sum : low;
         }
@@ -189,12 +190,13 @@ CREDALENS_INLINE double terms_of(const double* CREDALENS_RESTRICT table,
                                  const double* CREDALENS_RESTRICT offset, std::size_t width,
                                  const double* CREDALENS_RESTRICT w_most,
                                  const double* CREDALENS_RESTRICT w_least) {
+    const double one = hidden_one();
     double sum = 0.0;
     for (std::size_t i = 0; i < width; ++i) {
         double high = 0.0, low = 0.0;
 #pragma GCC unroll 12
         for (int g = 0; g < G; ++g) {
-            const double value = table[g * width + i] + offset[g];
+            const double value = table[g * width + i] * one + offset[g];
             high = high < value ? value : high;
             low = value < low ? value : low;
         }
