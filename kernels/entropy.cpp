@@ -13,7 +13,7 @@
 #include "simd.hpp"
 
 namespace credalens {
-namespace entropy {  // not anonymous: target_clones needs external linkage
+namespace {
 
 // Every p is mixed with this much of the mean member. It moves H by less than rounding, and it
 // keeps p_y > 0 for every class of some member: the optimal weight of a member with a class of
@@ -450,7 +450,7 @@ double library_entropy(double* p, const double* floor, double* log_p, double* te
     for (int y = 0; y < width; ++y) log_p[y] = y < classes ? std::log(p[y] + floor[y]) : 0;
     for (int y = 0; y < width; ++y) terms[y] = -p[y] * log_p[y];
     const double entropy = sum_by_lanes(terms, width);
-    return entropy > 0 ? entropy : entropy - entropy;  // p_y = 1 + 1e-16 is none; a NaN stays one
+    return entropy <= 0 ? 0 : entropy;  // p_y = 1 + 1e-16 has none; a NaN stays one
 }
 
 // The entropy at p and the duality gap there, from the data and the weights only.
@@ -458,7 +458,7 @@ CREDALENS_INLINE void certify(Workspace& ws, double& value, double& gap) {
     combine(ws, ws.w, ws.here.p);
     value = library_entropy(ws.here.p, ws.floor, ws.here.log_p, ws.scaled, ws.classes, ws.width);
     const double best = ws.g[price(ws, ws.here.log_p)];
-    gap = best > value ? best - value : value - value;
+    gap = best <= value ? 0 : best - value;
 }
 
 // The value log K, if even shares are seen to be a mixture.
@@ -488,14 +488,14 @@ std::size_t grain(std::size_t n, int threads) {
     return std::max<std::size_t>(8, std::min<std::size_t>(512, n / (8 * std::max(threads, 1))));
 }
 
-}  // namespace entropy
+}  // namespace
 
 template <class T>
 void max_entropy(const T* P, std::size_t n, int M, int K, double* value, double* gap,
                  double* weights, double* distribution, int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    parallel_for(n, entropy::grain(n, threads), threads, [&](std::size_t begin, std::size_t end) {
-        entropy::Workspace ws(M, K);
+    parallel_for(n, grain(n, threads), threads, [&](std::size_t begin, std::size_t end) {
+        Workspace ws(M, K);
         for (std::size_t i = begin; i < end; ++i) {
             load_instance(ws, P + i * size);
             solve_instance(ws, value[i], gap[i]);

@@ -10,11 +10,6 @@
 
 namespace credalens {
 
-// Rows of matrices are padded to whole vectors of this many, so that no loop has a remainder.
-constexpr int kStep = 8;
-
-constexpr int whole_steps(int size) { return (size + kStep - 1) / kStep * kStep; }
-
 // y[begin, end) += a x[begin, end), widened to whole vectors.
 CREDALENS_INLINE void add_scaled(double* CREDALENS_RESTRICT y, const double* CREDALENS_RESTRICT x,
                                  double a, int begin, int end) {

@@ -2,7 +2,6 @@
 #include "game.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -512,27 +511,19 @@ GameWorkspace::GameWorkspace(int M, int K)
 }
 
 template <class T>
-void solve_games_range(const T* A, std::size_t begin, std::size_t end, int M, int K,
-                       double* value, double* gap, double* weights, double* dual,
-                       GameWorkspace& workspace) {
-    const std::size_t size = static_cast<std::size_t>(M) * K;
-    for (std::size_t i = begin; i < end; ++i) {
-        solve_one_game(A + i * size, workspace);
-        value[i] = workspace.upper;
-        gap[i] = std::max(workspace.upper - workspace.lower, 0.0);
-        if (weights) std::copy_n(workspace.weights.data(), M, weights + i * M);
-        if (dual) std::copy_n(workspace.dual.data(), K, dual + i * K);
-    }
-}
-
-template <class T>
 void solve_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
                  double* weights, double* dual, int threads) {
-    const std::size_t grain = 1 + 4096 / (static_cast<std::size_t>(M) * K);
+    const std::size_t size = static_cast<std::size_t>(M) * K;
     parallel_for(
-        n, grain, threads, [&] { return GameWorkspace(M, K); },
+        n, 1 + 4096 / size, threads, [&] { return GameWorkspace(M, K); },
         [&](GameWorkspace& workspace, std::size_t begin, std::size_t end) {
-            solve_games_range(A, begin, end, M, K, value, gap, weights, dual, workspace);
+            for (std::size_t i = begin; i < end; ++i) {
+                solve_one_game(A + i * size, workspace);
+                value[i] = workspace.upper;
+                gap[i] = std::max(workspace.upper - workspace.lower, 0.0);
+                if (weights) std::copy_n(workspace.weights.data(), M, weights + i * M);
+                if (dual) std::copy_n(workspace.dual.data(), K, dual + i * K);
+            }
         });
 }
 
@@ -540,9 +531,5 @@ template void solve_games<float>(const float*, std::size_t, int, int, double*, d
                                  double*, int);
 template void solve_games<double>(const double*, std::size_t, int, int, double*, double*, double*,
                                   double*, int);
-template void solve_games_range<float>(const float*, std::size_t, std::size_t, int, int, double*,
-                                       double*, double*, double*, GameWorkspace&);
-template void solve_games_range<double>(const double*, std::size_t, std::size_t, int, int, double*,
-                                        double*, double*, double*, GameWorkspace&);
 
 }  // namespace credalens

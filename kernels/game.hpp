@@ -69,20 +69,9 @@ template <class T>
 void solve_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
                  double* weights, double* dual, int threads);
 
-// The same for the instances [begin, end) on the calling thread. All pointers are those of the
-// whole batch; the workspace must have been made for (M, K).
-template <class T>
-void solve_games_range(const T* A, std::size_t begin, std::size_t end, int M, int K,
-                       double* value, double* gap, double* weights, double* dual,
-                       GameWorkspace& workspace);
-
 extern template void solve_games<float>(const float*, std::size_t, int, int, double*, double*,
                                         double*, double*, int);
 extern template void solve_games<double>(const double*, std::size_t, int, int, double*, double*,
                                          double*, double*, int);
-extern template void solve_games_range<float>(const float*, std::size_t, std::size_t, int, int,
-                                              double*, double*, double*, double*, GameWorkspace&);
-extern template void solve_games_range<double>(const double*, std::size_t, std::size_t, int, int,
-                                               double*, double*, double*, double*, GameWorkspace&);
 
 }  // namespace credalens

@@ -135,7 +135,7 @@ void exact_sizes(int M, int K, const double* v, Block& block) {
 // exactly zero, which the differences from a rounded mean are not.
 template <class T>
 void fill_lane(const T* P, int M, int K, int lane, double* rows, double* d) {
-    const std::size_t stride = row_stride(K);
+    const std::size_t stride = whole_steps(K);
     normalised_rows(P, M, K, rows);
     for (int y = 0; y < K; ++y) {
         double mean = 0.0;
@@ -153,7 +153,7 @@ template <class T>
 class Group {
 public:
     Group(const T* P, int M, int K, const double* v, const double* half_v)
-        : P_(P), M_(M), K_(K), v_(v), half_v_(half_v), rows_(M * row_stride(K)),
+        : P_(P), M_(M), K_(K), v_(v), half_v_(half_v), rows_(M * whole_steps(K)),
           sums_((static_cast<std::size_t>(M) + 2) * lanes), orders_(tile * K) {}
 
     void fill(std::size_t begin, std::size_t end) {
@@ -247,8 +247,7 @@ std::size_t group_size(std::size_t n, int M, int K, int threads) {
 template <class T>
 void hartley_sample(const T* P, std::size_t n, int M, int K, const double* log_v,
                     std::uint64_t seed, std::int64_t n_pairs, double rtol, double atol,
-                    std::int64_t max_pairs, double* value, double* standard_error,
-                    std::int64_t* used, int threads) {
+                    std::int64_t max_pairs, double* value, double* standard_error, int threads) {
     std::vector<double> v(K + 1), half_v(K + 1);
     for (int b = 1; b < K; ++b) {
         v[b] = std::exp(log_v[b]);
@@ -269,7 +268,6 @@ void hartley_sample(const T* P, std::size_t n, int M, int K, const double* log_v
             group.report(count, [&](std::size_t i, double estimate, double error) {
                 value[i] = estimate;
                 standard_error[i] = error;
-                if (used != nullptr) used[i] = count;
                 return count >= last || error <= std::max(rtol * estimate, atol);
             });
             done = count;
@@ -279,10 +277,8 @@ void hartley_sample(const T* P, std::size_t n, int M, int K, const double* log_v
 }
 
 template void hartley_sample(const float*, std::size_t, int, int, const double*, std::uint64_t,
-                             std::int64_t, double, double, std::int64_t, double*, double*,
-                             std::int64_t*, int);
+                             std::int64_t, double, double, std::int64_t, double*, double*, int);
 template void hartley_sample(const double*, std::size_t, int, int, const double*, std::uint64_t,
-                             std::int64_t, double, double, std::int64_t, double*, double*,
-                             std::int64_t*, int);
+                             std::int64_t, double, double, std::int64_t, double*, double*, int);
 
 }  // namespace credalens

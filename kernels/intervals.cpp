@@ -27,7 +27,7 @@ constexpr double kInside = 1e-12; // a bound must move this far to count as move
 // Best-first branch and bound for one instance at a time; keeps its memory between instances.
 class LowerEntropy {
 public:
-    LowerEntropy(int K, long max_nodes)
+    LowerEntropy(int K, std::int64_t max_nodes)
         : K_(K), max_nodes_(max_nodes), order_(K), slope_(K), p_(K), best_p_(K), lo_(K), hi_(K) {}
 
     void solve(const double* l, const double* u) {
@@ -41,7 +41,7 @@ public:
         std::copy(l, l + K_, lo_.begin());
         std::copy(u, u + K_, hi_.begin());
         open();
-        long nodes = 1;
+        std::int64_t nodes = 1;
         while (!heap_.empty() && heap_.front().bound < best_ - kGoal && nodes < max_nodes_) {
             std::pop_heap(heap_.begin(), heap_.end());
             const Node node = heap_.back();
@@ -183,7 +183,7 @@ private:
     }
 
     const int K_;
-    const long max_nodes_;
+    const std::int64_t max_nodes_;
     const double *l_ = nullptr, *u_ = nullptr;
     double best_ = 0.0, floor_ = 0.0;
     std::vector<int> order_;
@@ -264,8 +264,8 @@ void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* cente
         });
 }
 
-void box_min_entropy(const double* bounds, std::size_t n, int K, long max_nodes, double* value,
-                     double* error, double* distribution, int threads) {
+void box_min_entropy(const double* bounds, std::size_t n, int K, std::int64_t max_nodes,
+                     double* value, double* error, double* distribution, int threads) {
     parallel_for(n, grain_of(1000.0 * K), threads, [&](std::size_t begin, std::size_t end) {
         LowerEntropy search(K, max_nodes);
         for (std::size_t i = begin; i < end; ++i) {

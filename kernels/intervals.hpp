@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace credalens {
 
@@ -53,8 +54,8 @@ void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* cente
 //
 // A class whose interval dominates another one's is filled first (an exchange never raises a
 // concave sum), so that equal and nested intervals do not multiply the nodes.
-void box_min_entropy(const double* bounds, std::size_t n, int K, long max_nodes, double* value,
-                     double* error, double* distribution, int threads);
+void box_min_entropy(const double* bounds, std::size_t n, int K, std::int64_t max_nodes,
+                     double* value, double* error, double* distribution, int threads);
 
 // max over A of min(w(A), w(all) - w(A), cap), w(A) = sum of the weights in A: the total variation
 // diameter of a box (w = u - l) and of a ball. weights (n, K) >= 0, cap (n) >= 0.

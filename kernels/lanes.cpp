@@ -16,7 +16,7 @@ constexpr int kLongRow = 48;
 // So many members have enough pairs to be worth the sums of their rows.
 constexpr int kMinSummed = 4;
 
-// Below this, an L1 distance is not taken from sums of rows, of which it is too small a part.
+// An L1 distance that is a smaller share of the largest sum of a row is not taken from such sums.
 constexpr double kCloseTogether = 0x1p-26;
 
 // Bytes that are fetched from memory at once; how far ahead, where the machine does not foresee what

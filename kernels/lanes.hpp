@@ -1,8 +1,9 @@
-// Several instances, or rows, at once, one in each lane of a vector.
+// Vectors as wide as the machine has them.
 //
 // Rows of few classes do not fill vectors, and a sum over the lanes of each costs more than what it
-// sums up. Here a lane belongs to an instance from beginning to end, so that nothing is summed over
-// lanes, and the result of an instance does not depend on its neighbours.
+// sums up. So most functions here go through several instances, or rows, at once: a lane belongs to
+// one of them from beginning to end, nothing is summed over lanes, and the result does not depend on
+// the neighbours. Those that say so go through one instance at a time, with its classes in lanes.
 #pragma once
 
 #include <cstddef>

@@ -19,19 +19,17 @@ namespace credalens {
 namespace {
 
 // Members in a column block of the matrix of distances: one vector of sums, or two.
-constexpr int kColumns = 8;
+constexpr int kColumns = kStep;
 // In lanes, all distances of this many members are kept.
 constexpr int kMostMembersInLanes = 64;
-
-int padded(int M) { return (M + kColumns - 1) / kColumns * kColumns; }
 
 // Scratch memory of one thread, sized once for (M, K).
 template <class T>
 struct Workspace {
     Workspace(int M, int K)
         : first(K), second(K), holder(K),
-          columns(static_cast<std::size_t>(padded(M)) * K),
-          distance(static_cast<std::size_t>(M) * padded(M)) {}
+          columns(static_cast<std::size_t>(whole_steps(M)) * K),
+          distance(static_cast<std::size_t>(M) * whole_steps(M)) {}
     std::vector<T> first, second;   // the two smallest probabilities of each class
     std::vector<T> holder;          // the member with the smallest; a T, so that it vectorises
     std::vector<double> columns;    // the instance, kColumns members side by side
@@ -124,7 +122,7 @@ CREDALENS_INLINE void tile(const T* rows, int K, const double* block, double* di
 
 template <class T>
 CREDALENS_INLINE void all_distances(const T* P, int M, int K, Workspace<T>& ws) {
-    const int width = padded(M);
+    const int width = whole_steps(M);
     for (int j = 0; j < width; j += kColumns) {
         double* block = ws.columns.data() + static_cast<std::size_t>(j) * K;
         const T* row[kColumns];  // what stands beyond the last member is never read
@@ -160,7 +158,7 @@ template <class T>
 CREDALENS_INLINE double spread_without(const T* P, int M, int K, double* spread,
                                        std::uint8_t* widest, Workspace<T>& ws) {
     all_distances(P, M, K, ws);
-    const int width = padded(M);
+    const int width = whole_steps(M);
     const double* distance = ws.distance.data();
     const double best = largest_without(distance, M, width, M);
     int pairs = 0;

@@ -6,7 +6,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -16,14 +15,15 @@
 #include "ends.hpp"
 #include "entropy.hpp"
 #include "euclid.hpp"
-#include "first_bad.hpp"
 #include "game.hpp"
 #include "intervals.hpp"
 #include "leave_one_out.hpp"
 #include "pairs.hpp"
 #include "parallel.hpp"
+#include "profile.hpp"
 #include "pullback.hpp"
 #include "reach.hpp"
+#include "simd.hpp"
 #include "subsets.hpp"
 
 namespace nb = nanobind;
@@ -45,15 +45,13 @@ using Out2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Classes = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// Arrays are taken as they are, never a converted copy: an output would be lost.
+auto array(const char* name) { return nb::arg(name).noconvert(); }
+auto maybe(const char* name) { return nb::arg(name).noconvert().none(); }
+
 template <class Array>
 auto data_or_null(const std::optional<Array>& array) {
     return array ? array->data() : nullptr;
-}
-
-// Instances whose data fill about half of a small second-level cache: what the closed forms read
-// from memory, the game then finds in the cache.
-std::size_t cache_block(std::size_t instance_bytes) {
-    return 1 + (std::size_t{1} << 18) / instance_bytes;
 }
 
 // How many classes have so many events.
@@ -72,7 +70,7 @@ void bind(nb::module_& m) {
             return first_bad_row(rows.data(), rows.shape(0), static_cast<int>(rows.shape(1)),
                                  tolerance, threads);
         },
-        "rows"_a.noconvert(), "tolerance"_a, "threads"_a);
+        array("rows"), "tolerance"_a, "threads"_a);
 
     m.def(
         "closed_forms",
@@ -87,8 +85,8 @@ void bind(nb::module_& m) {
                                  data_or_null(pairs)},
                                 static_cast<PairMethod>(method), threads, tolerance);
         },
-        "members"_a.noconvert(), "max_lower"_a.none(), "max_upper"_a.none(), "diameter"_a.none(),
-        "lower_sum"_a.none(), "threads"_a, "tolerance"_a = -1.0, "pairs"_a.none() = nb::none(),
+        array("members"), maybe("max_lower"), maybe("max_upper"), maybe("diameter"),
+        maybe("lower_sum"), "threads"_a, "tolerance"_a = -1.0, maybe("pairs") = nb::none(),
         "method"_a = 0);
 
     m.def(
@@ -99,7 +97,7 @@ void bind(nb::module_& m) {
                        static_cast<int>(P.shape(2)), data_or_null(lower), data_or_null(upper),
                        threads);
         },
-        "members"_a.noconvert(), "lower"_a.none(), "upper"_a.none(), "threads"_a);
+        array("members"), maybe("lower"), maybe("upper"), "threads"_a);
 
     m.def(
         "edge_diameter",
@@ -111,8 +109,8 @@ void bind(nb::module_& m) {
             edge_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                           static_cast<int>(P.shape(2)), edges, diameter.data(), threads);
         },
-        "members"_a.noconvert(), "order"_a, "start"_a, "stop"_a, "length"_a, "diameter"_a,
-        "threads"_a);
+        array("members"), array("order"), array("start"), array("stop"), array("length"),
+        array("diameter"), "threads"_a);
 
     m.def(
         "cumulative_diameter",
@@ -121,7 +119,7 @@ void bind(nb::module_& m) {
             cumulative_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                                 static_cast<int>(P.shape(2)), diameter.data(), threads);
         },
-        "members"_a.noconvert(), "diameter"_a, "threads"_a);
+        array("members"), array("diameter"), "threads"_a);
 
     m.def(
         "square_diameter",
@@ -131,7 +129,7 @@ void bind(nb::module_& m) {
                             static_cast<int>(P.shape(2)), points.data(),
                             static_cast<int>(points.shape(1)), square.data(), threads);
         },
-        "members"_a.noconvert(), "points"_a, "square"_a, "threads"_a);
+        array("members"), array("points"), array("square"), "threads"_a);
 
     m.def(
         "solve_games",
@@ -142,39 +140,21 @@ void bind(nb::module_& m) {
                         static_cast<int>(A.shape(2)), value.data(), gap.data(),
                         data_or_null(weights), data_or_null(dual), threads);
         },
-        "payoff"_a.noconvert(), "value"_a, "gap"_a, "weights"_a.none(), "dual"_a.none(),
+        array("payoff"), array("value"), array("gap"), maybe("weights"), maybe("dual"),
         "threads"_a);
 
-    // The closed forms and the game together, block by block while the data are in the cache.
     m.def(
         "tv_profile",
         [](Members<T> P, Out1 max_lower, Out1 max_upper, std::optional<Out1> diameter, Out1 value,
            Out1 gap, int threads, double tolerance) {
             nb::gil_scoped_release release;
-            const int M = static_cast<int>(P.shape(1)), K = static_cast<int>(P.shape(2));
-            const std::size_t size = static_cast<std::size_t>(M) * K;
-            const ClosedForms out{max_lower.data(), max_upper.data(), data_or_null(diameter)};
-            FirstBad first;
-            parallel_for(P.shape(0), cache_block(size * sizeof(T)), threads,
-                         [&](std::size_t begin, std::size_t end) {
-                             if (first.before(begin)) return;
-                             const T* block = P.data() + begin * size;
-                             const std::int64_t bad =
-                                 closed_forms(block, end - begin, M, K, out.from(begin),
-                                              PairMethod::automatic, 1, tolerance);
-                             if (bad >= 0) return first.see(begin + bad);
-                             solve_games(block, end - begin, M, K, value.data() + begin,
-                                         gap.data() + begin, nullptr, nullptr, 1);
-                             // True by definition: rounding must not break it.
-                             for (std::size_t i = begin; i < end; ++i)
-                                 value.data()[i] = std::min(
-                                     std::max(value.data()[i], max_lower.data()[i]),
-                                     max_upper.data()[i]);
-                         });
-            return first.value();
+            return tv_profile(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                              static_cast<int>(P.shape(2)),
+                              {max_lower.data(), max_upper.data(), data_or_null(diameter)},
+                              value.data(), gap.data(), threads, tolerance);
         },
-        "members"_a.noconvert(), "max_lower"_a, "max_upper"_a, "diameter"_a.none(), "value"_a,
-        "gap"_a, "threads"_a, "tolerance"_a = -1.0);
+        array("members"), array("max_lower"), array("max_upper"), maybe("diameter"), array("value"),
+        array("gap"), "threads"_a, "tolerance"_a = -1.0);
 
     m.def(
         "leave_one_out",
@@ -186,8 +166,8 @@ void bind(nb::module_& m) {
             leave_one_out(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                           static_cast<int>(P.shape(2)), out, threads);
         },
-        "members"_a.noconvert(), "max_lower"_a, "diameter"_a, "lower"_a, "spread"_a, "widest"_a,
-        "squares"_a, "top"_a, "threads"_a);
+        array("members"), array("max_lower"), array("diameter"), array("lower"), array("spread"),
+        array("widest"), array("squares"), array("top"), "threads"_a);
 
     m.def(
         "max_entropy",
@@ -198,8 +178,8 @@ void bind(nb::module_& m) {
                         static_cast<int>(P.shape(2)), value.data(), gap.data(),
                         data_or_null(weights), data_or_null(distribution), threads);
         },
-        "members"_a.noconvert(), "value"_a, "gap"_a, "weights"_a.none(),
-        "distribution"_a.none(), "threads"_a);
+        array("members"), array("value"), array("gap"), maybe("weights"), maybe("distribution"),
+        "threads"_a);
 
     m.def(
         "min_entropy",
@@ -208,7 +188,7 @@ void bind(nb::module_& m) {
             min_entropy(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                         static_cast<int>(P.shape(2)), value.data(), data_or_null(member), threads);
         },
-        "members"_a.noconvert(), "value"_a, "member"_a.none(), "threads"_a);
+        array("members"), array("value"), maybe("member"), "threads"_a);
 
     m.def(
         "hartley_exact",
@@ -217,7 +197,7 @@ void bind(nb::module_& m) {
             hartley_exact(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                           static_cast<int>(P.shape(2)), w.data(), value.data(), threads);
         },
-        "members"_a.noconvert(), "w"_a, "value"_a, "threads"_a);
+        array("members"), array("w"), array("value"), "threads"_a);
 
     m.def(
         "hartley_sample",
@@ -226,10 +206,10 @@ void bind(nb::module_& m) {
             nb::gil_scoped_release release;
             hartley_sample(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                            static_cast<int>(P.shape(2)), log_v.data(), seed, n_pairs, rtol, atol,
-                           max_pairs, value.data(), error.data(), nullptr, threads);
+                           max_pairs, value.data(), error.data(), threads);
         },
-        "members"_a.noconvert(), "log_v"_a, "seed"_a, "n_pairs"_a, "rtol"_a, "atol"_a,
-        "max_pairs"_a, "value"_a, "error"_a, "threads"_a);
+        array("members"), array("log_v"), "seed"_a, "n_pairs"_a, "rtol"_a, "atol"_a, "max_pairs"_a,
+        array("value"), array("error"), "threads"_a);
 
     m.def(
         "lower_probabilities",
@@ -238,7 +218,7 @@ void bind(nb::module_& m) {
             lower_probabilities(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                                 static_cast<int>(P.shape(2)), values.data(), threads);
         },
-        "members"_a.noconvert(), "values"_a, "threads"_a);
+        array("members"), array("values"), "threads"_a);
 }
 
 // Gradients, in the dtype of the members.
@@ -259,9 +239,8 @@ void bind_pullbacks(nb::module_& m) {
             tv_pullback(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                         static_cast<int>(P.shape(2)), loss, gradient.data(), threads);
         },
-        "members"_a.noconvert(), "max_lower"_a.none(), "max_upper"_a.none(), "diameter"_a.none(),
-        "value"_a.none(), "pairs"_a.none(), "weights"_a.none(), "dual"_a.none(),
-        "gradient"_a.noconvert(), "threads"_a);
+        array("members"), maybe("max_lower"), maybe("max_upper"), maybe("diameter"), maybe("value"),
+        maybe("pairs"), maybe("weights"), maybe("dual"), array("gradient"), "threads"_a);
 
     m.def(
         "hartley_pullback",
@@ -271,7 +250,7 @@ void bind_pullbacks(nb::module_& m) {
                              static_cast<int>(P.shape(2)), w.data(), cotangent.data(),
                              gradient.data(), threads);
         },
-        "members"_a.noconvert(), "w"_a, "cotangent"_a, "gradient"_a.noconvert(), "threads"_a);
+        array("members"), array("w"), array("cotangent"), array("gradient"), "threads"_a);
 }
 
 // Sets of one or two numbers a class, and of one an event: checked, and made ready, in their dtype.
@@ -290,8 +269,8 @@ void bind_sets(nb::module_& m) {
                                     static_cast<int>(low.shape(1)), slack, tolerance,
                                     bounds.data(), tops.data(), threads);
         },
-        "low"_a.noconvert(), "high"_a.noconvert(), "slack"_a, "tolerance"_a,
-        "bounds"_a.noconvert(), "tops"_a.noconvert(), "threads"_a);
+        array("low"), array("high"), "slack"_a, "tolerance"_a, array("bounds"), array("tops"),
+        "threads"_a);
 
     m.def(
         "check_capacities",
@@ -301,7 +280,7 @@ void bind_sets(nb::module_& m) {
                                     tolerance, limit,
                                     reinterpret_cast<std::uint8_t*>(two_monotone.data()), threads);
         },
-        "values"_a.noconvert(), "tolerance"_a, "limit"_a, "two_monotone"_a, "threads"_a);
+        array("values"), "tolerance"_a, "limit"_a, array("two_monotone"), "threads"_a);
 
     m.def(
         "belief_values",
@@ -310,7 +289,7 @@ void bind_sets(nb::module_& m) {
             belief_values(masses.data(), masses.shape(0), classes_of(masses.shape(1)),
                           values.data(), threads);
         },
-        "masses"_a.noconvert(), "values"_a.noconvert(), "threads"_a);
+        array("masses"), array("values"), "threads"_a);
 
     m.def(
         "event_dot",
@@ -319,7 +298,7 @@ void bind_sets(nb::module_& m) {
             event_dot(values.data(), values.shape(0), classes_of(values.shape(1)), weights.data(),
                       total.data(), threads);
         },
-        "values"_a.noconvert(), "weights"_a, "total"_a, "threads"_a);
+        array("values"), array("weights"), array("total"), "threads"_a);
 
     m.def(
         "class_tops",
@@ -328,7 +307,7 @@ void bind_sets(nb::module_& m) {
             class_tops(values.data(), values.shape(0), classes_of(values.shape(1)), lower.data(),
                        upper.data(), threads);
         },
-        "values"_a.noconvert(), "lower"_a, "upper"_a, "threads"_a);
+        array("values"), array("lower"), array("upper"), "threads"_a);
 
     m.def(
         "widest_event",
@@ -337,7 +316,7 @@ void bind_sets(nb::module_& m) {
             widest_event(values.data(), values.shape(0), classes_of(values.shape(1)), width.data(),
                          threads);
         },
-        "values"_a.noconvert(), "width"_a, "threads"_a);
+        array("values"), array("width"), "threads"_a);
 
     m.def(
         "least_even",
@@ -346,7 +325,7 @@ void bind_sets(nb::module_& m) {
             least_even(values.data(), values.shape(0), classes_of(values.shape(1)), value.data(),
                        corner.data(), threads);
         },
-        "values"_a.noconvert(), "value"_a, "corner"_a, "threads"_a);
+        array("values"), array("value"), array("corner"), "threads"_a);
 }
 
 // Boxes and sums over events: float64 only, the sets convert their data block by block.
@@ -359,7 +338,7 @@ void bind_intervals(nb::module_& m) {
             box_widths(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
                        widths.data(), lows.data(), highs.data(), threads);
         },
-        "bounds"_a.noconvert(), "widths"_a, "lows"_a, "highs"_a, "threads"_a);
+        array("bounds"), array("widths"), array("lows"), array("highs"), "threads"_a);
 
     m.def(
         "box_minimax",
@@ -368,7 +347,7 @@ void bind_intervals(nb::module_& m) {
             box_minimax(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
                         value.data(), threads);
         },
-        "bounds"_a.noconvert(), "value"_a, "threads"_a);
+        array("bounds"), array("value"), "threads"_a);
 
     m.def(
         "box_max_entropy",
@@ -377,7 +356,7 @@ void bind_intervals(nb::module_& m) {
             box_max_entropy(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
                             value.data(), data_or_null(distribution), threads);
         },
-        "bounds"_a.noconvert(), "value"_a, "distribution"_a.none(), "threads"_a);
+        array("bounds"), array("value"), maybe("distribution"), "threads"_a);
 
     m.def(
         "ball_minimax",
@@ -386,7 +365,7 @@ void bind_intervals(nb::module_& m) {
             ball_minimax(center.data(), radius.data(), center.shape(0),
                          static_cast<int>(center.shape(1)), value.data(), threads);
         },
-        "center"_a.noconvert(), "radius"_a, "value"_a, "threads"_a);
+        array("center"), array("radius"), array("value"), "threads"_a);
 
     m.def(
         "ball_lower_sum",
@@ -395,7 +374,7 @@ void bind_intervals(nb::module_& m) {
             ball_lower_sum(center.data(), radius.data(), center.shape(0),
                            static_cast<int>(center.shape(1)), value.data(), threads);
         },
-        "center"_a.noconvert(), "radius"_a, "value"_a, "threads"_a);
+        array("center"), array("radius"), array("value"), "threads"_a);
 
     m.def(
         "neighbourhood_entropy",
@@ -407,8 +386,8 @@ void bind_intervals(nb::module_& m) {
                                   static_cast<int>(center.shape(1)), value.data(),
                                   data_or_null(distribution), threads);
         },
-        "ball"_a, "largest"_a, "center"_a.noconvert(), "size"_a, "value"_a,
-        "distribution"_a.none(), "threads"_a);
+        "ball"_a, "largest"_a, array("center"), array("size"), array("value"),
+        maybe("distribution"), "threads"_a);
 
     m.def(
         "box_min_entropy",
@@ -419,7 +398,7 @@ void bind_intervals(nb::module_& m) {
                             max_nodes, value.data(), error.data(), data_or_null(distribution),
                             threads);
         },
-        "bounds"_a.noconvert(), "max_nodes"_a, "value"_a, "error"_a, "distribution"_a.none(),
+        array("bounds"), "max_nodes"_a, array("value"), array("error"), maybe("distribution"),
         "threads"_a);
 
     m.def(
@@ -430,7 +409,7 @@ void bind_intervals(nb::module_& m) {
                              static_cast<int>(weights.shape(1)), lower.data(), upper.data(),
                              threads);
         },
-        "weights"_a.noconvert(), "cap"_a, "lower"_a, "upper"_a, "threads"_a);
+        array("weights"), array("cap"), array("lower"), array("upper"), "threads"_a);
 
     m.def(
         "excess_sums",
@@ -441,11 +420,11 @@ void bind_intervals(nb::module_& m) {
                         static_cast<int>(weights.shape(1)), size_weights.data(), value.data(),
                         threads);
         },
-        "weights"_a.noconvert(), "threshold"_a, "size_weights"_a, "value"_a, "threads"_a);
+        array("weights"), array("threshold"), array("size_weights"), array("value"), "threads"_a);
 }
 
 const char* instruction_set() {
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if CREDALENS_SEVERAL_SETS
     __builtin_cpu_init();
     if (__builtin_cpu_supports("x86-64-v4")) return "x86-64-v4";
     if (__builtin_cpu_supports("x86-64-v3")) return "x86-64-v3";
@@ -468,7 +447,7 @@ NB_MODULE(_kernels, m) {
             nb::gil_scoped_release release;
             hartley_weights(K, w.data(), log_v.data());
         },
-        "K"_a, "w"_a, "log_v"_a);
+        "K"_a, array("w"), array("log_v"));
     bind_sets<float>(m);
     bind_sets<double>(m);
     bind_intervals(m);

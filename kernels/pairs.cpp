@@ -23,8 +23,8 @@ constexpr int kSignMembers = 128;
 constexpr int kMinSortedMembers = 200;
 // Members compared first, to guess whether sorting will spare most pairs.
 constexpr int kProbe = 16;
-// So many classes fill vectors well enough to be worth a sum over the lanes for each pair, unless
-// there are too many pairs; more entries than these do not stay in the caches in lanes.
+// So many classes fill vectors well enough to be worth a sum over the lanes for each pair, if there
+// are not too many pairs. Instances of more than kMostInLanes entries are always gone through so.
 constexpr int kMinAlong = 96;
 constexpr int kMostMembersAlong = 24;
 // Up to so many entries, extremes alone are found with an instance a lane; more fill vectors by
@@ -32,14 +32,12 @@ constexpr int kMostMembersAlong = 24;
 constexpr std::size_t kMostExtremesInLanes = 512;
 constexpr std::size_t kMostShortRowsInLanes = 2048;
 
-int padded(int K) { return (K + kLanes - 1) / kLanes * kLanes; }
-
 // Scratch memory of one thread, sized once for (M, K).
 template <class T>
 struct Workspace {
     Workspace(int M, int K, PairMethod method, bool pairs) : ends(lanes_scratch(M + 2 * K)) {
         if (!pairs) return;
-        rows.resize(static_cast<std::size_t>(M) * padded(K));
+        rows.resize(static_cast<std::size_t>(M) * whole_steps(K));
         if (method == PairMethod::signs) {
             const int width = std::min(M, kSignMembers);
             columns.resize(static_cast<std::size_t>(K) * width);
@@ -48,7 +46,7 @@ struct Workspace {
             low.resize(std::size_t{1} << (K - 1));
         }
         if (method == PairMethod::sorted) {
-            centroid.resize(padded(K));
+            centroid.resize(whole_steps(K));
             radius.resize(M);
             order.resize(M);
         }
@@ -242,7 +240,7 @@ CREDALENS_INLINE double diameter_of(const T* P, int M, int K, PairMethod method,
     if (M < 2) return 0;
     if (method == PairMethod::signs)
         return K == 1 ? spread(P, M, pair) : sign_diameter(P, M, K, ws, pair);
-    const int width = padded(K);
+    const int width = whole_steps(K);
     const T* rows = P;
     if (width != K) {
         for (int m = 0; m < M; ++m)
@@ -301,8 +299,9 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
         const bool along = out.diameter && (size > kMostInLanes ||
                                             (K >= kMinAlong && M <= kMostMembersAlong));
         const std::size_t load = size * (out.diameter ? 4 + M / 2 : 4);
+        const std::size_t worth = (std::size_t{1} << 21) / load;
         parallel_for(
-            n, Grain::of_lanes((std::size_t{1} << 21) / load), threads,
+            n, along ? Grain(1 + worth, 1 + worth / 8) : Grain::of_lanes(worth), threads,
             [&] {
                 return std::vector<double>(along ? along_scratch(M, K) : lanes_scratch(size + M));
             },

@@ -67,7 +67,11 @@ void parallel_for(std::size_t n, Grain grain, int threads, const Make& make, con
         }
     };
     std::vector<std::thread> pool;
-    for (std::size_t i = 1; i < workers; ++i) pool.emplace_back(work);
+    try {
+        for (std::size_t i = 1; i < workers; ++i) pool.emplace_back(work);
+    } catch (const std::exception&) {
+        // No more threads or memory to be had: those that run do all of it.
+    }
     work();
     for (auto& thread : pool) thread.join();
     if (failure) std::rethrow_exception(failure);

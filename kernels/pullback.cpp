@@ -81,7 +81,7 @@ struct Events {
     Events(int M, int K)
         : low(std::min(K, kLowBits)),
           width(std::size_t{1} << low),
-          rows(row_stride(K) * M),
+          rows(whole_steps(K) * M),
           table(width * M),
           share(width * M),
           best(width),
@@ -130,7 +130,7 @@ CREDALENS_CLONES void add_events(const double* w, unsigned high, int M, int K, E
 template <class T>
 void hartley_instance(const T* P, int M, int K, const double* w, double g, T* gradient,
                       Events& ev) {
-    const std::size_t stride = row_stride(K), width = ev.width;
+    const std::size_t stride = whole_steps(K), width = ev.width;
     normalised_rows(P, M, K, ev.rows.data());
     std::fill(ev.share.begin(), ev.share.end(), 0.0);
     std::fill(ev.sums.begin(), ev.sums.end(), 0.0);

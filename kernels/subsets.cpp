@@ -74,11 +74,11 @@ struct Split {
 class HighSums {
 public:
     HighSums(int high, int rows)
-        : high_(high), stride_(row_stride(rows)), levels_((high + 1) * stride_) {}
+        : high_(high), stride_(whole_steps(rows)), levels_((high + 1) * stride_) {}
 
     const double* sums() const { return levels_.data(); }
 
-    // by_class: (high, rows), the stride of a class being row_stride(rows).
+    // by_class: (high, rows), the stride of a class being whole_steps(rows).
     void start(const double* by_class, std::size_t subset) { fill(by_class, subset, high_); }
 
     // To `subset` from its predecessor: the bits that changed are the trailing zeros and the
@@ -110,9 +110,9 @@ private:
 struct Tables {
     Tables(const Split& split, int rows, int K)
         : rows(rows),
-          normalised((rows + 1) * row_stride(std::max(K, 8))),
+          normalised((rows + 1) * whole_steps(std::max(K, 8))),
           low(rows * split.width),
-          high(std::max(split.high, 1) * row_stride(rows)),
+          high(std::max(split.high, 1) * whole_steps(rows)),
           walk(split.high, rows) {}
 
     int rows;
@@ -141,7 +141,7 @@ CREDALENS_CLONES void fill_low_table(const double* values, std::size_t stride, i
 
 void fill_tables(const double* values, std::size_t stride, const Split& split, Tables& tables) {
     fill_low_table(values, stride, tables.rows, split.width, tables.low.data());
-    const std::size_t by_class = row_stride(tables.rows);
+    const std::size_t by_class = whole_steps(tables.rows);
     for (int j = 0; j < split.high; ++j) {
         for (int m = 0; m < tables.rows; ++m) {
             tables.high.data()[j * by_class + m] = values[m * stride + split.low + j];
@@ -252,7 +252,7 @@ struct SubsetWeights {
 // D_m = P_m - P_0 for m > 0, in place of the rows; row 0 is skipped.
 template <class T>
 void difference_tables(const T* P, int M, int K, const Split& split, Tables& tables) {
-    const std::size_t stride = row_stride(K);
+    const std::size_t stride = whole_steps(K);
     double* rows = tables.normalised.data();
     normalised_rows(P, M, K, rows);
     for (int m = 1; m < M; ++m) {
@@ -375,7 +375,7 @@ void lower_probabilities(const T* P, std::size_t n, int M, int K, double* values
             if (task == begin || task % split.chunks == 0) {
                 double* rows = tables.normalised.data();
                 normalised_rows(P + instance * M * K, M, K, rows);
-                fill_tables(rows, row_stride(K), split, tables);
+                fill_tables(rows, whole_steps(K), split, tables);
             }
             lower_chunk(tables, split, task % split.chunks, values + (instance << K));
         }

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "simd.hpp"
+
 namespace credalens {
 
 // The weights of GH = log2 K - sum_{0<|B|<K} w[|B|] lower(B), into K + 1 entries:
@@ -32,17 +34,15 @@ void hartley_exact(const T* P, std::size_t n, int M, int K, const double* w, dou
 // hartley_weights.
 //
 // n_pairs = 0 is adaptive: 32 pairs, then twice as many in total, and so on, until
-// standard_error <= max(rtol * value, atol) or max_pairs are used. `used` (may be null) receives
-// the number of pairs; it is 0 where no sampling is needed (K <= 3 or M = 1). All instances see
-// the same permutations: the estimate depends on the instance, the seed and the number of pairs
+// standard_error <= max(rtol * value, atol) or max_pairs are used. All instances see the same
+// permutations: the estimate depends on the instance, the seed and the number of pairs
 // alone, but the errors of two instances are correlated. Stopping at the first small enough
 // error favours small values, by up to a tenth of the error in trials. Equal members give 0
 // with error 0.
 template <class T>
 void hartley_sample(const T* P, std::size_t n, int M, int K, const double* log_v,
                     std::uint64_t seed, std::int64_t n_pairs, double rtol, double atol,
-                    std::int64_t max_pairs, double* value, double* standard_error,
-                    std::int64_t* used, int threads);
+                    std::int64_t max_pairs, double* value, double* standard_error, int threads);
 
 // lower(B) = min_m P_m(B) for every event B, into (n, 2^K) values: class y is bit y of the index.
 // lower(empty) = 0 and lower(all) = 1 exactly, and B in C implies lower(B) <= lower(C).
@@ -67,14 +67,11 @@ private:
     double* data_;
 };
 
-// The stride of a row of K doubles that keeps every row on a 64-byte boundary.
-inline std::size_t row_stride(int K) { return (static_cast<std::size_t>(K) + 7) / 8 * 8; }
-
-// Copies one instance to float64, each row normalised and padded with zeros to row_stride(K).
+// Copies one instance to float64, each row normalised and padded with zeros to whole_steps(K).
 // Summing the aligned copy, not the input, makes equal rows equal to the last bit.
 template <class T>
 void normalised_rows(const T* P, int M, int K, double* rows) {
-    const std::size_t stride = row_stride(K);
+    const std::size_t stride = whole_steps(K);
     for (int m = 0; m < M; ++m) {
         double* row = rows + m * stride;
         const T* source = P + static_cast<std::size_t>(m) * K;

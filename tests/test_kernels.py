@@ -91,13 +91,15 @@ def test_pairs_along_rows(dtype, M, K):
     assert_array_equal(low, P.min(axis=1).max(axis=1))
     assert_array_equal(high, P.max(axis=(1, 2)))
     assert_allclose(wide, widest_pair(P), rtol=1e-14, atol=4e-15)
-    found, pairs = np.full(5, np.nan), np.full((5, 2), -1)
+    found, pairs = np.full(5, np.nan), np.full((5, 2), M)
     _kernels.closed_forms(P, None, None, found, None, 2, pairs=pairs)
+    assert ((pairs >= 0) & (pairs < M)).all()
     assert_allclose(found, wide, rtol=1e-14, atol=4e-15)
     left, right = (P[np.arange(5), side].astype(float) for side in pairs.T)
     assert_allclose(np.abs(left - right).sum(axis=1), found, rtol=1e-14)
-    close = (P[:, :1].astype(float) + 1e-11 * P).astype(dtype)  # too close for sums of rows
-    assert_allclose(diameter(close), widest_pair(close), rtol=1e-13, atol=0)
+    for scale in (1.0, 1e9, 1e-9):  # too close for sums of rows, whatever these are
+        close = scale * (P[:, :1].astype(float) + 1e-11 * P).astype(dtype)
+        assert_allclose(diameter(close), widest_pair(close), rtol=1e-13, atol=0)
 
 
 @dtypes
@@ -152,6 +154,17 @@ def test_no_pair_is_forgotten(pair, method):
     P[0, pair[0]] = [0.5, 0.5, 0, 0]
     P[0, pair[1]] = [0, 0, 0.5, 0.5]
     assert diameter(P, method)[0] == 2.0
+
+
+def test_outputs_of_another_kind_are_refused():
+    P = ENSEMBLES["disagreeing"]
+    n = len(P)
+    good = [np.empty(n) for _ in range(3)]
+    for bad in (np.empty(n, np.float32), np.empty(2 * n)[::2], np.empty((n, 1))):
+        with pytest.raises(TypeError):
+            _kernels.closed_forms(P, *good[:2], bad, None, 1)
+        with pytest.raises(TypeError):
+            _kernels.min_entropy(P, bad, None, 1)
 
 
 def test_outputs_that_are_not_wanted():
