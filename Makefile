@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 SOURCES := $(wildcard kernels/*) pyproject.toml
 JOBS ?= 2
 
-.PHONY: demo test test-fast test-torch lint bench docs dist sanitize clean
+.PHONY: demo test test-fast test-torch lint bench docs dist sanitize portable clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/credalens demo
 
-test: lint sanitize
+test: lint sanitize portable
 	$(BIN)/python -m pytest -n $(JOBS)
 
 test-fast: $(VENV)/.ready
@@ -44,7 +44,7 @@ docs: $(VENV)/.ready
 # An archive of the sources and, from it, a wheel for every Python at hand, each tried with its tests
 # in an environment of its own that has no compiler.
 PYTHONS ?= python3.11 python3.12 python3.13
-WHEEL_TESTS := tests/test_kernels.py tests/test_kernels_sets.py tests/test_quantify.py tests/test_hull.py tests/test_cli.py
+WHEEL_TESTS := tests/test_kernels.py tests/test_kernels_sets.py tests/test_entropy.py tests/test_quantify.py tests/test_hull.py tests/test_cli.py
 dist: $(VENV)/.ready
 	rm -rf dist build/dist
 	$(BIN)/pip install --quiet build
@@ -75,11 +75,25 @@ ifeq ($(and $(findstring /,$(ASAN)),$(findstring /,$(UBSAN))),)
 else
 	$(MAKE) $(VENV)/.sanitized
 	cd build/sanitized && LD_PRELOAD="$(ASAN) $(UBSAN)" ASAN_OPTIONS=detect_leaks=0 \
-	  PYTHONPATH="$(CURDIR)/build/sanitized:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \
+	  PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH="$(CURDIR)/build/sanitized:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
 	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py $(CURDIR)/tests/test_kernels_sets.py \
 	  $(CURDIR)/tests/test_pullbacks.py
 endif
+
+# The kernels as they are for other compilers and machines, of the least instruction set.
+portable: $(VENV)/.portable
+	cd build/portable && PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 \
+	  PYTHONPATH="$(CURDIR)/build/portable:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \
+	  $(PYTHON) -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
+	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py $(CURDIR)/tests/test_kernels_sets.py \
+	  $(CURDIR)/tests/test_entropy.py $(CURDIR)/tests/test_total_variation.py
+
+$(VENV)/.portable: $(VENV)/.ready $(SOURCES)
+	rm -rf build/portable
+	$(BIN)/pip install --quiet --no-build-isolation --no-deps --target build/portable \
+	  --config-settings=cmake.define.CREDALENS_PORTABLE=ON .
+	touch $@
 
 $(VENV)/.sanitized: $(VENV)/.ready $(SOURCES)
 	rm -rf build/sanitized

@@ -115,7 +115,9 @@ void balanced_subset(const double* weights, double cap, int K, double& lower, do
     std::sort(sorted.begin(), sorted.end(), std::greater<double>());
     const double total = std::accumulate(sorted.begin(), sorted.end(), 0.0);
     const auto score = [&](double s) { return std::min(std::min(s, total - s), cap); };
-    upper = std::max(0.0, std::min(cap, 0.5 * total));
+    // A weight of more than half of the total leaves less for the other side.
+    const double other = sorted.empty() ? 0.0 : std::min(0.5 * total, total - sorted[0]);
+    upper = std::max(0.0, std::min(cap, other));
     lower = 0.0;
     double filled = 0.0;
     for (double w : sorted) {

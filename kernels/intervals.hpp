@@ -60,14 +60,16 @@ void box_min_entropy(const double* bounds, std::size_t n, int K, std::int64_t ma
 // max over A of min(w(A), w(all) - w(A), cap), w(A) = sum of the weights in A: the total variation
 // diameter of a box (w = u - l) and of a ball. weights (n, K) >= 0, cap (n) >= 0.
 //
-// lower <= maximum <= upper, equal where a greedy subset reaches min(cap, w(all) / 2), and where
-// both halves of the classes have at most 2^20 different sums (K <= 40, or equal weights): there
-// the maximum is found by meeting in the middle; up to 10 classes by looking at all events.
+// lower <= maximum <= upper, equal where one weight is more than half of all, where a greedy subset
+// reaches min(cap, w(all) / 2), and where both halves of the classes have at most 2^20
+// different sums (K <= 40, or equal weights): there the maximum is found by meeting in the middle; up
+// to 10 classes by looking at all events.
 void balanced_subsets(const double* weights, const double* cap, std::size_t n, int K,
                       double* lower, double* upper, int threads);
 
 // sum over 0 < |B| < K of size_weights[|B|] max(0, w(B) - threshold), by meeting in the middle:
-// O(K 2^(K/2)) time and 2^(K/2 + 1) doubles a thread; up to 12 classes over all events. size_weights has K + 1 entries.
+// O(K 2^(K/2)) time and 2^(K/2 + 1) doubles a thread; up to 12 classes over all events. size_weights
+// has K + 1 entries.
 void excess_sums(const double* weights, const double* threshold, std::size_t n, int K,
                  const double* size_weights, double* value, int threads);
 

@@ -49,6 +49,7 @@ GOOD = np.array([0.0, 0.2, 0.3, 0.6, 0.1, 0.4, 0.5, 1.0])
         (7, 0.9, "values: of the sure event is 0.9"),
         (1, np.nan, "values: is NaN at index 1"),
         (3, 0.1, r"values: is 0.1 at index 3 .*without class"),
+        (2, 1.2, r"values: is 1.2 at index 2 .*pass probabilities in"),
         (1, 0.55, r"is 0.4 at index 5 .*without class 2"),
         (3, 0.95, "no distribution has these lower probabilities"),
     ],
@@ -149,6 +150,46 @@ def test_a_set_that_is_not_two_monotone():
     same(Q.choquet([2.0, 0.0, 1.0, 1.0]), 0.5)
     same(hull.choquet([2.0, 0.0, 1.0, 1.0]), 0.5)
     same(Q.lower([2.0, 0.0, 1.0, 1.0]), 1.0)
+
+
+@pytest.mark.parametrize("K", [3, 4, 5])
+def test_programmes_answer_as_the_corners_do(K):
+    rng = np.random.default_rng(K)
+    hull = cl.ConvexHull(rng.dirichlet(np.full(K, 0.5), (3, 3)))
+    Q = cl.LowerProbability(hull.lower_probabilities())
+    assert K < 4 or not Q.is_two_monotone().all()
+    corners = Q.to_hull()
+    f = rng.normal(size=(4, K))
+    same(Q.lower(f), corners.lower(f))
+    same(Q.upper(f), corners.upper(f))
+    cost = rng.random((K, K)) * (1 - np.eye(K))
+    same(Q.maximin(cost)[0], corners.maximin(cost)[0])
+    ours, theirs = cl.quantify(Q), cl.quantify(corners)
+    for name in ("total", "epistemic", "error"):
+        same(getattr(ours, name), getattr(theirs, name))
+    same(ours.aleatoric.upper, theirs.aleatoric.upper)
+    value, gap, where = Q.max_entropy(distribution=True)
+    same(value, corners.max_entropy()[0])
+    assert (gap <= 1e-10).all()
+    assert Q.contains(where).all()
+    assert Q.contains(Q.center()).all()
+
+
+def test_values_of_events_are_read_off():
+    # Nine classes, not 2-monotone: too many for corners.
+    hull = cl.ConvexHull(np.random.default_rng(0).dirichlet(np.full(9, 0.5), (2, 3)))
+    Q = cl.LowerProbability(hull.lower_probabilities(), validate=False)
+    assert not Q.is_two_monotone().any()
+    for event in ([0, 1], [], range(9), {2, 5}, np.arange(9) == 4):
+        same(Q.lower_probability(event), hull.lower_probability(event), 1e-15)
+        same(Q.upper_probability(event), hull.upper_probability(event), 1e-15)
+    masks = np.eye(9, dtype=bool)[:3]
+    assert Q.lower_probability(masks).shape == (2, 3)
+    u = cl.quantify(Q)
+    v = cl.quantify(hull)
+    same(u.total, v.total)
+    same(u.epistemic, v.epistemic)
+    assert (u.aleatoric.upper >= v.aleatoric.upper - 1e-12).all()
 
 
 @pytest.mark.parametrize("K", [2, 3, 4])

@@ -363,6 +363,20 @@ def test_imprecision_by_choquet_integrals_over_all_orderings(K: int) -> None:
         assert (2 * cl.epistemic_uncertainty(P, d) <= value + 1e-12).all()
 
 
+def test_imprecision_is_the_diameter_where_choquet_integrals_are_lower_expectations() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(8), 3)
+    belief = cl.BeliefFunction(rng.dirichlet(np.full(255, 0.05), 2) @ np.eye(255, 256, 1))
+    box = cl.ProbabilityIntervals(np.maximum(p - 0.05, 0), p + 0.05)
+    for Q in (cl.TotalVariationBall(p, 0.1), cl.Contamination(p, 0.2), box, belief):
+        assert Q.choquet_is_lower().all()
+        for d in (Wasserstein.ordinal(8), MMD(np.eye(8))):
+            value, error = maximum_mean_imprecision(Q, d, return_error=True)
+            assert not error.any()
+            np.testing.assert_allclose(value, 2 * cl.epistemic_uncertainty(Q, d), atol=1e-12)
+    assert not cl.ConvexHull(p).choquet_is_lower()
+
+
 def test_imprecision_may_need_functions_with_equal_values() -> None:
     # The Choquet width is not convex in f: the corners of the Lipschitz functions are not enough,
     # and those of the pieces with one order each are needed.

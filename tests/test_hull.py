@@ -98,9 +98,9 @@ def test_ways_of_writing_an_event():
 @pytest.mark.parametrize(
     ("event", "match"),
     [
-        ([0, 3], r"^event: entry 1 is 3; classes are 0 to 2$"),
-        ([-1], r"^event: entry 0 is -1; classes are 0 to 2$"),
-        (7, r"^event: entry 0 is 7; classes are 0 to 2$"),
+        ([0, 3], r"^event: entry 1 \(zero-based\) is 3; classes are 0 to 2$"),
+        ([-1], r"^event: entry 0 \(zero-based\) is -1; classes are 0 to 2$"),
+        (7, r"^event: entry 0 \(zero-based\) is 7; classes are 0 to 2$"),
         (
             [0.5],
             r"^event: has dtype float64 and shape \(1,\); pass class indices, \[0, 2\], or a bo",

@@ -1,6 +1,5 @@
 """Probability intervals: the door, hand-computed cases, corners for K <= 6, and large sets."""
 
-import time
 
 import numpy as np
 import pytest
@@ -156,11 +155,9 @@ def test_no_question_depends_on_the_order_of_the_classes():
 
 
 @pytest.mark.parametrize(("low", "high", "K"), [(0.03, 0.17, 12), (0.02, 0.13, 15), (0, 0.09, 40)])
-def test_equal_intervals_are_solved_at_once(low, high, K):
+def test_equal_intervals_are_solved(low, high, K):
     Q = equal_intervals(low, high, K)
-    start = time.perf_counter()
     value, error, _ = Q.min_entropy()
-    assert time.perf_counter() - start < 0.1  # 3 us where nothing else runs
     assert error <= 1e-12
     # As many classes as possible at the upper bound, one between, the rest at the lower.
     full = int((1 - K * low) / (high - low) + 1e-9)
@@ -223,17 +220,6 @@ def test_the_diameter_is_exact_by_meeting_in_the_middle():
         width = 0.8 / K * rng.random(K) ** 3 + 0.5 / K
         Q = cl.ProbabilityIntervals(low, low + width + (1 - (low + width / 2).sum()) / K)
         same(2 * cl.epistemic_uncertainty(Q), brute_diameter(Q), 1e-12)
-
-
-def test_twenty_classes_take_less_than_a_millisecond():
-    rng = np.random.default_rng(1)
-    middle = rng.dirichlet(np.full(20, 20.0), 50)
-    half = np.minimum(middle, 0.02) * rng.uniform(0.3, 1, (50, 20))
-    Q = cl.ProbabilityIntervals(middle - half, middle + half)
-    start = time.perf_counter()
-    wide = cl.epistemic_uncertainty(Q)
-    assert time.perf_counter() - start < 0.5  # 50 sets, 30 us each where nothing else runs
-    assert np.all((wide > 0) & (wide <= 0.5))
 
 
 def test_many_classes_are_bounded_and_refused_if_the_bounds_differ():
@@ -325,16 +311,3 @@ def test_the_count_of_corners_is_exact():
             width = high - low
             if (width > 0).all():
                 assert module._count_corners(width, 1 - low.sum()) == len(literal)
-
-
-# ---- speed
-
-
-def test_closed_forms_are_fast():
-    Q = intervals(10_000, 10, np.random.default_rng(0))
-    cl.total_uncertainty(Q)
-    start = time.perf_counter()
-    cl.total_uncertainty(Q)
-    cl.aleatoric_uncertainty(Q)
-    cl.upper_entropy(Q)
-    assert time.perf_counter() - start < 0.5  # 20 ms where nothing else runs

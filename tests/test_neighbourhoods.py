@@ -155,3 +155,32 @@ def test_diameters_scale_with_epsilon_for_every_distance():
     Q = cl.Contamination(centers(5, 4, np.random.default_rng(1)), np.linspace(0, 1, 5))
     for distance in ("tv", "ordinal", "kolmogorov"):
         same(cl.epistemic_uncertainty(Q, distance), cl.epistemic_uncertainty(Q.to_hull(), distance))
+
+
+def test_the_diameter_of_a_ball_of_many_classes():
+    rng = np.random.default_rng(1)
+    seen = 0
+    for _ in range(100):
+        p, e = rng.dirichlet(np.full(60, rng.choice([0.02, 0.2, 1.0]))), rng.random()
+        top = p.max()
+        if top >= min(e, 0.5) or top >= 1 - e or top <= 1 - 2 * e:
+            expected = min(0.5, (e + min(e, 1 - top)) / 2)
+            found, error = cl.epistemic_uncertainty(cl.TotalVariationBall(p, e), return_error=True)
+            assert abs(found - expected) < 1e-12
+            assert error == 0
+            seen += 1
+    assert seen > 50
+
+
+@pytest.mark.parametrize("kind", [cl.Contamination, cl.TotalVariationBall])
+def test_shifts_are_refused_with_their_place(kind):
+    Q = kind(np.full((4, 3), 1 / 3), 0.1)
+    with pytest.raises(ValueError, match=r"^t: sums to -0.2; pass a shift that sums to 0$"):
+        Q.translate([-0.1, -0.1, 0.0])
+    t = np.zeros((4, 3))
+    t[2, 1] = 0.25
+    with pytest.raises(ValueError, match=r"^t: row 2 \(zero-based\) sums to 0.25;"):
+        Q.translate(t)
+    with pytest.raises(ValueError, match=r"^t: has shape \(3,\), batch_shape \(4,\); pass shapes"):
+        Q.translate(np.zeros((3, 3)))
+    assert kind([0.5, 0.5], 0.1).translate(np.zeros((2, 2))).batch_shape == (2,)

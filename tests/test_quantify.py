@@ -202,10 +202,24 @@ def test_rows_a_little_above_one_are_certain(dtype):
 
 
 def test_one_class_is_certain_whatever_its_row_sums_to():
-    members = np.float32([[[0.9998]], [[1.0002]]])
+    members = np.float32([[[0.9998], [1.0]], [[1.0002], [1.0]]])
     u = cl.quantify(members)
-    for value in (u.total, u.aleatoric.lower, u.aleatoric.upper, u.epistemic):
+    values = [u.total, u.aleatoric.lower, u.aleatoric.upper, u.epistemic]
+    values += [cl.epistemic_uncertainty(members), cl.maximum_mean_imprecision(members)]
+    for value in (*values, cl.imprecision_bound(members)):
         assert value.tolist() == [0, 0]
+
+
+def test_a_diameter_between_bounds_comes_with_its_error():
+    members = np.random.default_rng(0).dirichlet(np.full(41, 0.05), (50, 2))
+    Q = cl.ProbabilityIntervals.from_members(members)
+    with pytest.raises(ValueError, match="only certified to lie between"):
+        cl.epistemic_uncertainty(Q)
+    value, error = cl.epistemic_uncertainty(Q, return_error=True)
+    u = cl.quantify(Q)
+    assert_array_equal(u.epistemic, value)
+    assert_array_equal(u.error, error)
+    assert 0 < error.max() < 1e-2
 
 
 def test_shapes_and_dtypes():

@@ -329,3 +329,34 @@ def test_refuse_has_one_template():
         _validation.refuse("x", "is odd", "make it even")
     assert _validation.place([3]) == "3"
     assert _validation.place(np.array([3, 1])) == "(3, 1)"
+
+
+def test_shapes_that_do_not_go_together_are_refused_by_name():
+    with pytest.raises(
+        ValueError, match=r"^upper: has shape \(3, 3\), lower \(2, 3\); pass shapes"
+    ):
+        cl.ProbabilityIntervals(np.zeros((2, 3)), np.ones((3, 3)))
+    Q = cl.ConvexHull(np.full((4, 2, 3), 1 / 3))
+    with pytest.raises(ValueError, match=r"^p: has shape \(3,\), batch_shape \(4,\)"):
+        Q.contains(np.full((3, 3), 1 / 3))
+    with pytest.raises(ValueError, match=r"^q: has shape \(3, 2\), p \(2, 2\)"):
+        cl.TotalVariation()(np.full((2, 2), 0.5), np.full((3, 2), 0.5))
+    for tolerance in (np.nan, -1, "a"):
+        with pytest.raises(ValueError, match=r"^tolerance: is"):
+            Q.contains([1.0, 0.0, 0.0], tolerance)
+
+
+def test_points_are_not_told_of_options_that_they_do_not_have():
+    for refused in (
+        lambda: cl.ConvexHull([[0.5, 0.5]]).contains([0.5, 0.4]),
+        lambda: cl.TotalVariation()([0.5, 0.4], [0.5, 0.5]),
+    ):
+        with pytest.raises(ValueError, match=r"or divide it by its sum$") as error:
+            refused()
+        assert "normalize" not in str(error.value)
+
+
+def test_a_hull_just_above_one_has_a_box():
+    members = np.float32([[1.0001, 0.0]])
+    assert cl.ConvexHull(members).to_intervals().upper().tolist() == [1.0, 0.0]
+    assert cl.ProbabilityIntervals.from_members(members).upper().tolist() == [1.0, 0.0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Collection, Iterable
+from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
@@ -85,11 +86,13 @@ def probabilities(
     axes: tuple[str, ...] = ("members", "classes"),
     normalize: bool = False,
     validate: bool = True,
+    rescale: str = "normalize=True rescales rows",
 ) -> Array:
     """Return `x` as an array of probability vectors along the last axis.
 
     `axes` names the trailing axes that must be there. A row may sum to 1 within the square root of
-    the precision of its dtype. ``normalize=True`` divides each row by its sum first.
+    the precision of its dtype. ``normalize=True`` divides each row by its sum first. `rescale` says
+    how the caller may ask for that.
     """
     array = numeric(x, name)
     _check_axes(array, name, axes)
@@ -103,8 +106,21 @@ def probabilities(
         if bad >= 0:
             row = np.unravel_index(start + bad, array.shape[:-1]) if array.ndim > 1 else ()
             integers = to_numpy(x, name)[0].dtype.kind in "iu"
-            _refuse_row(array[row], tuple(int(i) for i in row), name, tolerance, integers)
+            _refuse_row(array[row], tuple(int(i) for i in row), name, tolerance, rescale, integers)
     return array
+
+
+def distributions(x: Any, name: str) -> Array:
+    """Return `x` as distributions ``(..., K)`` that are no predictions of members."""
+    return probabilities(x, name, axes=("classes",), rescale="or divide it by its sum")
+
+
+def together(name: str, shape: tuple[int, ...], other: str, like: tuple[int, ...]) -> None:
+    """Refuse `name` if its `shape` does not broadcast with that of `other`."""
+    try:
+        np.broadcast_shapes(shape, like)
+    except ValueError:
+        refuse(name, f"has shape {shape}, {other} {like}", "pass shapes that broadcast")
 
 
 def _check_axes(array: Any, name: str, axes: tuple[str, ...]) -> None:
@@ -160,7 +176,7 @@ def native_pair(p: Any, q: Any) -> tuple[Any, Any]:
     pair = []
     for name, x, other in (("p", p, q), ("q", q, p)):
         if not is_native(x):
-            x = native.constant(probabilities(x, name, axes=("classes",)), other)
+            x = native.constant(distributions(x, name), other)
         elif not origin_of(x).traced and not _on_meta(x):
             native_probabilities(x[..., None, :], name)
         pair.append(native_numeric(x, name))
@@ -215,7 +231,12 @@ def _normalized(array: Array, name: str) -> Array:
 
 
 def _refuse_row(
-    row: Array, index: tuple[int, ...], name: str, tolerance: float, integers: bool = False
+    row: Array,
+    index: tuple[int, ...],
+    name: str,
+    tolerance: float,
+    rescale: str = "",
+    integers: bool = False,
 ) -> NoReturn:
     """Say what is wrong with one row, which is known to be wrong."""
     for word, bad, fix in (
@@ -244,7 +265,7 @@ def _refuse_row(
     refuse(
         name,
         f"{at} sums to {total:.{digits}g}{above}",
-        "pass softmax outputs, or use ConvexHull.from_logits; normalize=True rescales rows",
+        f"pass softmax outputs, or use ConvexHull.from_logits; {rescale}",
     )
 
 
@@ -263,7 +284,7 @@ def expectands(f: Any, n_classes: int, name: str = "f") -> Array:
 def event(classes: Any, n_classes: int, name: str = "event") -> Array:
     """Return an event, class indices or a boolean mask, as its indicator ``(K,)`` or ``(F, K)``."""
     if isinstance(classes, set | frozenset | range):
-        classes = sorted(classes)
+        classes = list(classes)
     array = to_numpy(classes, name)[0]
     if array.dtype == np.bool_:
         if array.ndim not in (1, 2) or array.shape[-1] != n_classes:
@@ -280,7 +301,7 @@ def event(classes: Any, n_classes: int, name: str = "event") -> Array:
     outside = np.atleast_1d((array < 0) | (array >= n_classes))
     if outside.any():
         first = int(np.argmax(outside))
-        refuse(name, f"entry {first} is {np.atleast_1d(array)[first]}",
+        refuse(name, f"entry {first} (zero-based) is {np.atleast_1d(array)[first]}",
                f"classes are 0 to {n_classes - 1}")  # fmt: skip
     indicator[array] = 1.0
     return indicator
@@ -292,6 +313,17 @@ def one_of(value: Any, name: str, choices: Collection[str]) -> str:
         names = ", ".join(map(repr, sorted(choices)))
         refuse(name, f"is {value!r}", f"choose one of {names}")
     return value
+
+
+def number(value: Any, name: str, least: float) -> float:
+    """Return `value` as a float that is at least `least`."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not least <= float(value) < math.inf
+    ):
+        refuse(name, f"is {value!r}", f"pass a number >= {least:g}")
+    return float(value)
 
 
 def whole_number(value: Any, name: str, least: int) -> int:

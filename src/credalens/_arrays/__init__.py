@@ -195,9 +195,10 @@ def blocks(
     """Cut ``(..., *core axes)`` into C-contiguous native blocks ``(b, *core axes)``.
 
     Yields ``(start, stop, block)`` in the order of the flattened leading axes. A block is a view
-    where the layout allows it, a copy of at most about `BLOCK_BYTES`, or a quarter of the array,
-    otherwise. `rows` bounds the instances in a block, for kernels that take long on each; `large`
-    allows views of a sixteenth of the array, for kernels that hold nothing of a block's size.
+    where the layout allows it, a copy of at most about `BLOCK_BYTES`, or a sixth of the array,
+    otherwise: two are alive while the next one is made. `rows` bounds the instances in a block, for
+    kernels that take long on each; `large` allows views of a sixteenth of the array, for kernels
+    that hold nothing of a block's size.
     """
     dtype = working_dtype(array.dtype) if dtype is None else dtype
     lead = array.shape[: array.ndim - core]
@@ -209,7 +210,7 @@ def blocks(
         # Nothing is copied. Few blocks, as a thread takes long to start on some systems.
         limit = max(BLOCK_BYTES, array.nbytes // 16)
     else:
-        limit = min(BLOCK_BYTES, max(array.nbytes // 4, SMALL_BYTES))
+        limit = min(BLOCK_BYTES, max(array.nbytes // 6, SMALL_BYTES))
     n = math.prod(lead)
     if as_it_is and 0 < array.nbytes <= limit and (rows is None or n <= rows):
         whole = array if len(lead) == 1 else array.reshape(n, *array.shape[-core:])
@@ -253,7 +254,7 @@ def _is_plain(array: Array, large: bool) -> bool:
 
 def per_instance(
     array: Array,
-    kernel: Callable[..., None],
+    kernel: Callable[..., Any],
     shapes: Sequence[tuple[int, ...] | None],
     *,
     rows: int | None = None,
@@ -263,7 +264,8 @@ def per_instance(
     """Run ``kernel(block, *outputs)`` over the instances of ``(..., M, K)``.
 
     `shapes` are the trailing shapes of the float64 outputs; one that is not wanted has None and is
-    None. Results come back with the leading axes of `array` and in its dtype, or in `dtype`.
+    None. Results come back with the leading axes of `array` and in its dtype, or in `dtype`. A
+    kernel that returns True ends it: what it has left in its outputs is not looked at.
     """
     if _is_plain(array, large) and dtype in (None, np.float64):
         n = len(array)
@@ -280,7 +282,8 @@ def per_instance(
     for start, stop, block in blocks(array, 2, rows=rows, large=large):
         places: list[Any] = [None if r is None else r[start:stop] for r in results]
         outputs = places if direct else _outputs(stop - start, shapes)
-        kernel(block, *outputs)
+        if kernel(block, *outputs):
+            break
         for place, output in zip(places, outputs, strict=True):
             if place is not output:
                 place[...] = output

@@ -43,11 +43,11 @@ class Questions(Protocol):
     def n_classes(self) -> int:
         """Number of classes K."""
 
-    def lower(self, f: Any = None) -> Any:
-        """Return smallest expectations."""
+    def widths(self, f: Any = None) -> Array:
+        """Return largest minus smallest expectations, float64."""
 
-    def upper(self, f: Any = None) -> Any:
-        """Return largest expectations."""
+    def choquet_is_lower(self) -> Array:
+        """Say whether Choquet integrals by the lower probability are lower expectations."""
 
     def risks(self, cost: Array) -> tuple[Array, Array]:
         """Return the least over y of the largest and of the smallest expected cost."""
@@ -97,10 +97,8 @@ class Distance(ABC):
     0.80 0.80 0.30
     """
 
-    @property
-    def n_classes(self) -> int | None:
-        """Number of classes that the parameters were made for; ``None`` if any number will do."""
-        return None
+    #: Number of classes that the parameters were made for; ``None`` if any number will do.
+    n_classes: int | None = None
 
     @property
     def is_metric(self) -> bool:
@@ -177,15 +175,17 @@ class Distance(ABC):
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
         """Return the maximum mean imprecision and how far the value may lie below it.
 
-        It is at least the diameter. No test function changes between two classes by more than
-        their Dirac measures are apart, which bounds it from above.
+        It is at least the diameter, and is it where Choquet integrals are lower expectations. No
+        test function changes between two classes by more than their Dirac measures are apart,
+        which bounds it from above.
         """
         apart = self.dirac_costs
         if apart is None:
             diracs = np.eye(Q.n_classes)
             apart = self.between(diracs[:, None], diracs)
+        bound = lipschitz_bound(Q, apart)
         value = np.asarray(Q.diameter(self), np.float64)
-        return value, np.maximum(lipschitz_bound(Q, apart) - value, 0.0)
+        return value, np.where(Q.choquet_is_lower(), 0.0, np.maximum(bound - value, 0.0))
 
     def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
@@ -211,15 +211,16 @@ class Distance(ABC):
         if where != {"host"}:
             return self._between_elsewhere(p, q, lazily="lazy" in where)
         origin = to_numpy(p, "p")[1]
-        first = _validation.probabilities(p, "p", axes=("classes",))
-        second = _validation.probabilities(q, "q", axes=("classes",))
+        first, second = _validation.distributions(p, "p"), _validation.distributions(q, "q")
         if first.shape[-1] != second.shape[-1]:
             _validation.refuse(
                 "q", f"has {second.shape[-1]} classes", f"pass {first.shape[-1]}, as in p"
             )
+        _validation.together("q", second.shape, "p", first.shape)
         self.check_classes(first.shape[-1])
         dtype = np.result_type(first.dtype, second.dtype)
-        result = self.between(first.astype(np.float64), second.astype(np.float64))
+        wide = (x.astype(np.float64, copy=False) for x in (first, second))
+        result = self.between(*wide)
         return origin.wrap(np.asarray(result, dtype))
 
     def _between_elsewhere(self, p: Any, q: Any, *, lazily: bool) -> Any:

@@ -33,7 +33,7 @@ def event_widths(Q: Questions) -> Array:
     """
     K = Q.n_classes
     events = (np.arange(1 << (K - 1))[:, None] >> np.arange(K)) & 1
-    return np.asarray(Q.upper(events) - Q.lower(events), np.float64)
+    return Q.widths(events)
 
 
 def event_index(masks: Array, K: int) -> Array:
@@ -52,7 +52,7 @@ def finite_imprecision(functions: Array, Q: Questions) -> Array:
     """Return the largest width of the Choquet integrals of `functions` ``(F, K)``."""
     F, K = functions.shape
     steps, order = level_sets(functions)
-    best = np.zeros(np.shape(Q.lower(np.zeros(K))))
+    best = np.zeros(np.shape(Q.widths(np.zeros(K))))
     chunk = max(1, TABLE_FLOATS // max(1, K * (K - 1) * max(1, best.size // K)))
     for start in range(0, F if K > 1 else 0, chunk):
         part = slice(start, start + chunk)
@@ -60,8 +60,9 @@ def finite_imprecision(functions: Array, Q: Questions) -> Array:
         rank = np.argsort(order[part], axis=1)
         sets = rank[:, None, :] <= np.arange(K - 1)[:, None]
         events = sets.reshape(-1, K).astype(np.float64)
-        width = np.asarray(Q.upper(events) - Q.lower(events), np.float64)
-        integrals = (width.reshape(*best.shape, len(rank), K - 1) * steps[part]).sum(axis=-1)
+        integrals = (Q.widths(events).reshape(*best.shape, len(rank), K - 1) * steps[part]).sum(
+            axis=-1
+        )
         best = np.maximum(best, integrals.max(axis=-1))
     return best
 
@@ -95,8 +96,8 @@ def lipschitz_bound(Q: Questions, metric: Array) -> Array:
     second, with the level sets taken from the side that class y is not on, the cost of moving all
     widths to y, for the best y.
     """
+    moved = Q.widths() @ metric
     tv = np.asarray(Q.tv_extremes(diameter=True)[2], np.float64) / 2
-    moved = np.asarray(Q.upper() - Q.lower(), np.float64) @ metric
     return np.asarray(np.minimum(tv * metric.max(), moved.min(axis=-1)))
 
 

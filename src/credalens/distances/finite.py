@@ -70,7 +70,7 @@ class TestFunctions(Distance):
         object.__setattr__(self, "matrix", array)
 
     @property
-    def n_classes(self) -> int:
+    def n_classes(self) -> int:  # type: ignore[override]  # read off the parameters
         """Number of classes K."""
         return int(self.matrix.shape[1])
 

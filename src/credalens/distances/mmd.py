@@ -24,6 +24,9 @@ from credalens.distances.base import (
 from credalens.distances.farthest import farthest
 from credalens.distances.projection import nearest
 
+#: Most points whose distances from one another are held.
+MOST_POINTS = 5000
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MMD(Distance):
@@ -77,7 +80,8 @@ class MMD(Distance):
             z, y = skew[0]
             _validation.refuse(
                 "kernel",
-                f"kernel[{z}, {y}] = {k[z, y]:.6g} but kernel[{y}, {z}] = {k[y, z]:.6g}",
+                f"kernel[{z}, {y}] = {k[z, y]:.6g} but kernel[{y}, {z}] = {k[y, z]:.6g}, places "
+                "being zero-based",
                 "pass a symmetric matrix",
             )
         # Only differences of distributions count, and these sum to 0. An eigendecomposition on that
@@ -156,7 +160,7 @@ class MMD(Distance):
         return distance
 
     @property
-    def n_classes(self) -> int:
+    def n_classes(self) -> int:  # type: ignore[override]  # read off the parameters
         """Number of classes K."""
         return len(self.kernel)
 
@@ -220,6 +224,13 @@ class MMD(Distance):
 
         points = Q.to_hull().members
         M = points.shape[-2]
+        if M > MOST_POINTS:
+            _validation.refuse(
+                "distance",
+                f"is an MMD, whose aleatoric uncertainty compares all {M:,} corners of a set with "
+                "one another",
+                f"pass sets of at most {MOST_POINTS:,} corners or members",
+            )
         rows = max(1, min(512, block_rows(points, 1 + M)))
         lower, upper, error = per_instance(points, kernel, [()] * 3, rows=rows)
         return lower, upper, error

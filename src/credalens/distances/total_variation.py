@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from credalens import _kernels
+from credalens import _kernels, _validation
 from credalens._arrays import Array, namespace, native, num_threads, per_instance
 from credalens.distances.base import Distance, Questions, Seminorm
 
@@ -30,6 +30,10 @@ class TotalVariation(Distance):
     n_classes: int | None = None
     #: How sets with a closed form of their own know it: they do not import distances.
     name: ClassVar[str] = "tv"
+
+    def __post_init__(self) -> None:
+        if self.n_classes is not None:
+            _validation.whole_number(self.n_classes, "n_classes", least=1)
 
     @property
     def dirac_costs(self) -> Array | None:

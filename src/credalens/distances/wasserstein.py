@@ -137,7 +137,7 @@ class Wasserstein(Distance):
         return distance
 
     @property
-    def n_classes(self) -> int:
+    def n_classes(self) -> int:  # type: ignore[override]  # read off the parameters
         """Number of classes K."""
         return len(self.cost)
 

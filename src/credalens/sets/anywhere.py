@@ -249,7 +249,7 @@ def _refuse_gradient(origin: Origin, missing: str) -> NoReturn:
         "members",
         f"requires grad, and there is no gradient of what asks for {missing!r}",
         "pass members.detach(), or one of: total variation, Wasserstein, entropies, exact Hartley; "
-        "total and epistemic uncertainty for every distance",
+        "total and epistemic uncertainty for every distance of credalens",
     )
 
 

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import NUMPY, Array, Origin, blocks, is_native, num_threads, to_numpy
+from credalens._arrays import (
+    NUMPY,
+    Array,
+    Origin,
+    blocks,
+    is_native,
+    namespace,
+    num_threads,
+    to_numpy,
+)
 from credalens.sets.anywhere import Recipe, answer_anywhere
 
 if TYPE_CHECKING:
@@ -128,7 +137,10 @@ class CredalSet(ABC):
         """Return the smallest box round the set: its lower and upper class probabilities."""
         from credalens.sets.intervals import ProbabilityIntervals
 
-        return ProbabilityIntervals(self.lower(), self.upper())
+        # A row that sums to a little more than 1 may have an entry above 1.
+        low, high = self.lower(), self.upper()
+        xp = namespace(low)
+        return ProbabilityIntervals(xp.clip(low, max=1.0), xp.clip(high, max=1.0))
 
     def __len__(self) -> int:
         if not self.batch_shape:
@@ -165,6 +177,11 @@ class CredalSet(ABC):
     def upper_probability(self, event: Any) -> Any:
         """Return the largest probability of an event; see `lower_probability`."""
         return self.upper(_validation.event(event, self.n_classes))
+
+    def widths(self, f: Any = None) -> Array:
+        """Return ``upper(f) - lower(f)`` of each test function, float64; see `lower`."""
+        upper = np.asarray(self.upper(f), np.float64)
+        return np.asarray(upper - np.asarray(self.lower(f), np.float64))
 
     def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
         """Return ``max over p of min over y of E_p[cost(., y)]`` and its certified gap.
@@ -222,6 +239,14 @@ class CredalSet(ABC):
         result = np.asarray(result, self.dtype)
         return self.origin.wrap(result if functions.ndim == 2 else result[..., 0])
 
+    def choquet_is_lower(self) -> Array:
+        """Say whether Choquet integrals by the lower probability are the lower expectations.
+
+        They are for 2-monotone sets that hold all distributions above their lower probability; of
+        other sets nothing is said.
+        """
+        return np.zeros(self.batch_shape, bool)
+
     def diameter(self, distance: HasDiameter) -> Array:
         """Return the largest distance between two members of the set."""
         return self.to_hull().diameter(distance)
@@ -274,6 +299,30 @@ class CredalSet(ABC):
         """Say whether `p` is in the set, up to `tolerance` in every coordinate."""
         return self.to_hull().contains(p, tolerance)
 
+    def _target(self, p: Any, tolerance: float | None) -> tuple[Array, float]:
+        """Return `p` checked as distributions that may be in the sets, and the tolerance."""
+        target, _ = point(p, self.n_classes)
+        _validation.together("p", target.shape[:-1], "batch_shape", self.batch_shape)
+        if tolerance is None:
+            return target, _validation.slack_of(self.dtype)
+        return target, _validation.number(tolerance, "tolerance", least=0)
+
+    def _shift(self, t: Any) -> Array:
+        """Return `t` checked as a shift of distributions, float64."""
+        shift = _validation.finite(t, "t").astype(np.float64, copy=False)
+        if shift.ndim < 1 or shift.shape[-1] != self.n_classes:
+            _validation.refuse(
+                "t", f"has shape {shift.shape}", f"pass one shift a class, (..., {self.n_classes})"
+            )
+        _validation.together("t", shift.shape[:-1], "batch_shape", self.batch_shape)
+        sums = np.asarray(shift.sum(axis=-1))
+        off = np.abs(sums) > _validation.tolerance_of(self.dtype)
+        if off.any():
+            where = tuple(np.argwhere(off)[0])
+            at = f"row {_validation.place(where)} (zero-based) " if where else ""
+            _validation.refuse("t", f"{at}sums to {sums[where]:.6g}", "pass a shift that sums to 0")
+        return shift
+
     def center(self) -> Any:
         """Return a point in the middle of the set, ``(..., K)``."""
         return self.to_hull().center()
@@ -294,6 +343,7 @@ class CredalSet(ABC):
                 "other", f"has {other.n_classes} classes", f"pass a set over {self.n_classes}"
             )
         slack = _validation.slack_of(self.dtype, other.dtype)
+        _validation.together("other", other.batch_shape, "batch_shape", self.batch_shape)
         held = other.on_host()._holds(self.on_host(), slack)
         return self.origin.wrap(np.asarray(held))
 
@@ -329,7 +379,7 @@ def lazy_error() -> TypeError:
 def point(p: Any, n_classes: int, name: str = "p") -> tuple[Array, Origin]:
     """Return `p` checked as one distribution over `n_classes`, or many, and its origin."""
     origin = to_numpy(p, name)[1]
-    array = _validation.probabilities(p, name, axes=("classes",))
+    array = _validation.distributions(p, name)
     if array.shape[-1] != n_classes:
         _validation.refuse(
             name, f"has {array.shape[-1]} classes", f"pass distributions over {n_classes} classes"

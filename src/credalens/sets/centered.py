@@ -98,9 +98,6 @@ class Neighbourhood(SupportSet):
         """Say whether the lower probability is 2-monotone: that of a neighbourhood is."""
         return self.origin.wrap(np.ones(self.batch_shape, bool))
 
-    def _limit(self, tolerance: float | None) -> float:
-        return _validation.slack_of(self.dtype) if tolerance is None else tolerance
-
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, 0 and, if asked, where it is.
 

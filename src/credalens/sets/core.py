@@ -141,6 +141,9 @@ def _refuse_values(values: Array, n_classes: int, tolerance: float) -> None:
     sure_text = "of the sure event is {:.6g} at {}"
     refuse_first(np.abs(empty) > tolerance, empty, "values", empty_text, "it must be 0")
     refuse_first(np.abs(sure - 1) > tolerance, sure, "values", sure_text, "it must be 1")
+    unit = "pass probabilities in [0, 1]"
+    outside = (values < -tolerance) | (values > 1 + tolerance)
+    refuse_first(outside, values, "values", "is {:.6g} at {}", unit)
     for y in range(n_classes):
         cube = values.reshape(*values.shape[:-1], 1 << (n_classes - 1 - y), 2, 1 << y)
         bad = np.zeros(cube.shape, bool)
@@ -154,19 +157,39 @@ def _refuse_incoherent(values: Array, index: Array, n_classes: int, tolerance: f
     """Refuse the values of one instance if not all of them are attained."""
     where = tuple(int(i) for i in index)
     at = f"instance {_validation.place(where)} (zero-based): " if where else ""
-    corners = core_corners(np.asarray(values, np.float64), n_classes)
-    if len(corners) == 0:
-        _validation.refuse("values", f"{at}no distribution has these lower probabilities",
-                           "pass a coherent lower probability")  # fmt: skip
-    attained = event_sums(corners).min(axis=0)
-    event = int(np.argmax(attained - values))
-    if attained[event] > values[event] + tolerance:
-        _validation.refuse(
-            "values",
-            f"{at}not coherent: that of event {event} is {values[event]:.6g}, but the others make "
-            f"it at least {attained[event]:.6g}",
-            "pass the attained values",
+    programme = Core(np.asarray(values, np.float64), n_classes)
+    for event in range(1, (1 << n_classes) - 1):
+        inside = (event >> np.arange(n_classes) & 1).astype(np.float64)
+        p = programme.best(-inside)
+        if p is None:
+            _validation.refuse("values", f"{at}no distribution has these lower probabilities",
+                               "pass a coherent lower probability")  # fmt: skip
+        if p @ inside > values[event] + tolerance:
+            _validation.refuse(
+                "values",
+                f"{at}not coherent: that of event {event} is {values[event]:.6g}, but the others "
+                f"make it at least {p @ inside:.6g}",
+                "pass the attained values",
+            )
+
+
+class Core:
+    """All distributions above one lower probability ``(2**K,)``, by linear programmes."""
+
+    def __init__(self, values: Array, n_classes: int) -> None:
+        events = np.flatnonzero(values[:-1] > 0.0)
+        self._rows = -(events[:, None] >> np.arange(n_classes) & 1).astype(np.float64)
+        self._least = -values[events]
+        self._sum = np.ones((1, n_classes))
+
+    def best(self, f: Array) -> Array | None:
+        """Return the member with the largest expectation of f ``(K,)``, None if there is none."""
+        from scipy.optimize import linprog
+
+        found = linprog(
+            -f, self._rows, self._least, self._sum, [1.0], bounds=(0.0, 1.0), method="highs"
         )
+        return None if found.x is None else np.asarray(found.x / found.x.sum())
 
 
 def check_masses(masses: Array) -> None:

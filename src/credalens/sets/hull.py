@@ -27,7 +27,7 @@ from credalens.sets.adapters import (
     is_sequence_of_arrays,
 )
 from credalens.sets.anywhere import recipe
-from credalens.sets.base import lazy_error, point
+from credalens.sets.base import lazy_error
 from credalens.sets.corners import corners, distance_to_hull
 from credalens.sets.members import MemberSet
 
@@ -361,17 +361,7 @@ class ConvexHull(MemberSet):
 
         Refused if a member would leave the simplex.
         """
-        shift = _validation.finite(t, "t")
-        if shift.ndim < 1 or shift.shape[-1] != self.n_classes:
-            _validation.refuse(
-                "t", f"has shape {shift.shape}", f"pass one shift a class, (..., {self.n_classes})"
-            )
-        sums = np.atleast_1d(shift.sum(axis=-1, dtype=np.float64))
-        off = np.argwhere(np.abs(sums) > _validation.tolerance_of(self.dtype))
-        if len(off):
-            at = f"at index {_validation.place(off[0])} (zero-based) " if shift.ndim > 1 else ""
-            worst = float(sums[tuple(off[0])])
-            _validation.refuse("t", f"{at}sums to {worst:.6g}", "pass a shift that sums to 0")
+        shift = self._shift(t)
         moved = self._members + shift[..., None, :].astype(self.dtype)
         slack = 8 * float(np.finfo(self.dtype).eps)
         outside = moved < -slack
@@ -403,8 +393,7 @@ class ConvexHull(MemberSet):
             value of a matrix game, which is solved exactly: ``True`` means that a mixture within
             `tolerance` was found, ``False`` that a separating functional was.
         """
-        target, _ = point(p, self.n_classes)
-        limit = _validation.slack_of(self.dtype) if tolerance is None else float(tolerance)
+        target, limit = self._target(p, tolerance)
         return self.origin.wrap(np.asarray(distance_to_hull(self._members, target) <= limit))
 
     def extreme_points(self, tolerance: float | None = None) -> Any:

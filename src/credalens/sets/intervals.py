@@ -10,7 +10,7 @@ import numpy as np
 from credalens import _kernels, _validation
 from credalens._arrays import Array, namespace, num_threads, to_numpy
 from credalens.sets.anywhere import wherever
-from credalens.sets.base import CredalSet, event_sums, point
+from credalens.sets.base import CredalSet, event_sums
 from credalens.sets.excess import ExcessSet
 from credalens.sets.hull import ConvexHull
 from credalens.sets.support import largest, smallest_sum
@@ -72,6 +72,7 @@ class ProbabilityIntervals(ExcessSet):
                 "upper", f"has {high.shape[-1]} classes", f"pass {low.shape[-1]}, as in lower"
             )
         if low.shape != high.shape:
+            _validation.together("upper", high.shape, "lower", low.shape)
             low, high = np.broadcast_arrays(low, high)
         dtype = np.result_type(low.dtype, high.dtype).newbyteorder("=")
         if validate:
@@ -107,8 +108,8 @@ class ProbabilityIntervals(ExcessSet):
         >>> cl.ProbabilityIntervals.from_members([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).upper()
         array([0.6, 0.7, 0.1])
         """
-        hull = ConvexHull(members, normalize=normalize)
-        return cls(hull.lower(), hull.upper())
+        box = ConvexHull(members, normalize=normalize).to_intervals()
+        return cls(box.lower(), box.upper(), validate=False)
 
     @property
     def bounds(self) -> tuple[Any, Any]:
@@ -212,8 +213,7 @@ class ProbabilityIntervals(ExcessSet):
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
         """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
-        target, _ = point(p, self.n_classes)
-        limit = _validation.slack_of(self.dtype) if tolerance is None else tolerance
+        target, limit = self._target(p, tolerance)
         low, high = self._class_ends()
         inside = ((target >= low - limit) & (target <= high + limit)).all(axis=-1)
         return self.origin.wrap(np.asarray(inside))

@@ -20,6 +20,22 @@ def _expected(block: Array, cost: Array) -> Array:
     return np.asarray(flat @ cost).reshape(*block.shape[:2], cost.shape[1])
 
 
+class CostGame:
+    """The matrix game of expected costs; the solver minimises a positive pay-off."""
+
+    def __init__(self, costs: Array) -> None:
+        self.costs, self.top = costs, float(costs.max())
+        self.scale = max(self.top - float(costs.min()), np.finfo(float).tiny)
+
+    def payoff(self, block: Array) -> Array:
+        """Return the expected costs of the rows of ``(b, M, K)``, turned round, in [1, 2]."""
+        payoff = _expected(block, self.costs)
+        np.subtract(self.top + self.scale, payoff, out=payoff)
+        payoff /= self.scale
+        # Rows may sum to a little more than 1; the solver needs what is positive.
+        return np.clip(payoff, 1.0 - 1e-3, None, out=payoff)
+
+
 class MemberSet(CredalSet):
     """A credal set that is given by its members ``(..., M, K)``, asked by measures."""
 
@@ -54,19 +70,12 @@ class MemberSet(CredalSet):
         if cost is None:
             *_, value, gap = self.tv_profile(diameter=False)
             return 1.0 - value, gap
-        costs = np.asarray(cost, np.float64)
-        top = float(costs.max())
-        scale = max(top - float(costs.min()), np.finfo(float).tiny)
+        game = CostGame(np.asarray(cost, np.float64))
 
         def kernel(block: Array, value: Array, gap: Array) -> None:
-            # The solver minimises a positive pay-off: costs are turned round and moved to [1, 2].
-            payoff = _expected(block, costs)
-            np.subtract(top + scale, payoff, out=payoff)
-            payoff /= scale
-            np.clip(payoff, 1.0 - 1e-3, None, out=payoff)
-            _kernels.solve_games(payoff, value, gap, None, None, num_threads())
-            np.subtract(top, (value - 1.0) * scale, out=value)
-            gap *= scale
+            _kernels.solve_games(game.payoff(block), value, gap, None, None, num_threads())
+            np.subtract(game.top, (value - 1.0) * game.scale, out=value)
+            gap *= game.scale
 
         value, gap = per_instance(self._members, kernel, [(), ()], rows=self._product_rows())
         return value, gap
@@ -83,8 +92,8 @@ class MemberSet(CredalSet):
             # The largest of what is turned round is the smallest.
             gains = _expected(block, -costs)
             _kernels.closed_forms(gains, worst, best, None, None, num_threads())
-            np.negative(worst, out=worst)
-            np.negative(best, out=best)
+            np.subtract(0.0, worst, out=worst)  # no minus zero
+            np.subtract(0.0, best, out=best)
 
         worst, best = per_instance(self._members, kernel, [(), ()], rows=self._product_rows())
         return worst, best
@@ -109,9 +118,10 @@ class MemberSet(CredalSet):
             # A little less than what the door allows, so that the door has the last word.
             tolerance = 0.999 * _validation.tolerance_of(self._array.dtype)
 
-        def run(*arrays: Array) -> None:
+        def run(*arrays: Array) -> bool:
             nonlocal failed
-            failed |= kernel(*arrays, num_threads(), tolerance) >= 0
+            failed = kernel(*arrays, num_threads(), tolerance) >= 0
+            return failed
 
         results = per_instance(self._array, run, shapes, dtype=dtype, large=True)
         if failed:
@@ -127,8 +137,12 @@ class MemberSet(CredalSet):
         """
         if is_tv(distance):
             wide = self._in_passing(_kernels.closed_forms, [None, None, (), None])[2]
-            return np.asarray(wide / 2)
+            return np.asarray(self._of_several(wide) / 2)
         return distance.diameter(self._members)
+
+    def _of_several(self, wide: Array) -> Array:
+        """Return diameters, but 0 for a single class, whatever its rows sum to."""
+        return wide if self.n_classes > 1 else np.zeros_like(wide)
 
     def reach(self, distance: HasDiameter) -> Array:
         """Return ``min over y of max over p of d(p, delta_y)``.
@@ -141,11 +155,12 @@ class MemberSet(CredalSet):
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
         shapes = [(), (), () if diameter else None, None]
         low, high, wide, _ = self._in_passing(_kernels.closed_forms, shapes)
-        return low, high, wide
+        return low, high, self._of_several(wide) if diameter else None
 
     def lower_sum(self) -> Array:
         """Return the sum of the lower probabilities of the classes, float64."""
-        return self._in_passing(_kernels.closed_forms, [None, None, None, ()], np.float64)[3]
+        total = self._in_passing(_kernels.closed_forms, [None, None, None, ()], np.float64)[3]
+        return total if self.n_classes > 1 else np.ones_like(total)
 
     def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
         """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap.
@@ -155,7 +170,7 @@ class MemberSet(CredalSet):
         """
         shapes = [(), (), () if diameter else None, (), ()]
         low, high, wide, value, gap = self._in_passing(_kernels.tv_profile, shapes)
-        return low, high, wide, value, gap
+        return low, high, self._of_several(wide) if diameter else None, value, gap
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, its certified gap and, if asked, where it is."""

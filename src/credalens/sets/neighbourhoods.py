@@ -10,7 +10,7 @@ import numpy as np
 from credalens import _kernels, _validation
 from credalens._arrays import Array, num_threads
 from credalens.sets.anywhere import wherever
-from credalens.sets.base import CredalSet, HasDiameter, event_sums, is_tv, point
+from credalens.sets.base import CredalSet, HasDiameter, event_sums, is_tv
 from credalens.sets.centered import Neighbourhood
 from credalens.sets.excess import ExcessSet
 from credalens.sets.intervals import ProbabilityIntervals, box_corners, padded
@@ -126,9 +126,9 @@ class Contamination(Neighbourhood):
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
         """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
-        target, _ = point(p, self.n_classes)
+        target, limit = self._target(p, tolerance)
         center, epsilon = self._data()
-        inside = (target >= (1 - epsilon) * center - self._limit(tolerance)).all(axis=-1)
+        inside = (target >= (1 - epsilon) * center - limit).all(axis=-1)
         return self.origin.wrap(np.asarray(inside))
 
     def _holds(self, inner: CredalSet, tolerance: float) -> Array:
@@ -281,10 +281,10 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
         """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
-        target, _ = point(p, self.n_classes)
+        target, limit = self._target(p, tolerance)
         center, radius = self._data()
         away = np.abs(target - center).sum(axis=-1) / 2
-        return self.origin.wrap(np.asarray(away <= radius[..., 0] + self._limit(tolerance)))
+        return self.origin.wrap(np.asarray(away <= radius[..., 0] + limit))
 
     def _holds(self, inner: CredalSet, tolerance: float) -> Array:
         if self.n_classes > 16 or isinstance(inner, Contamination):  # which has few corners
@@ -299,8 +299,10 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
         """
         shift = self._shift(t)
         center, radius = self._data()
+        lead = np.broadcast_shapes(shift.shape[:-1], self.batch_shape)
         if not shift.any():
-            return self
+            parts = np.broadcast_to(self._parts[0], (*lead, self.n_classes)), self._parts[1]
+            return self._of((parts[0], np.broadcast_to(parts[1], lead)), self.origin)
         if (center < radius).any():
             _validation.refuse(
                 "t",

@@ -20,6 +20,7 @@ from credalens import _kernels
 from credalens._arrays import NUMPY, Array, blocks, num_threads
 from credalens._arrays.host import HostFunction
 from credalens.sets.hull import ConvexHull
+from credalens.sets.members import CostGame
 
 
 def _hull(members: Array) -> ConvexHull:
@@ -99,15 +100,14 @@ def maximin(cost: Array) -> HostFunction:
 
     With the optimal weights w and decision q its gradient is ``w_m (cost q)_z``.
     """
-    top = float(cost.max())
-    scale = max(top - float(cost.min()), np.finfo(float).tiny)
+    game = CostGame(cost)
 
     def pull(block: Array, gradient: Array, loss: Array) -> None:
         n, M, K = block.shape
-        payoff = 1.0 + (top - block.astype(np.float64) @ cost) / scale
         weights, decision = np.empty((n, M)), np.empty((n, K))
-        np.clip(payoff, 1.0 - 1e-3, None, out=payoff)
-        _kernels.solve_games(payoff, np.empty(n), np.empty(n), weights, decision, num_threads())
+        _kernels.solve_games(
+            game.payoff(block), np.empty(n), np.empty(n), weights, decision, num_threads()
+        )
         rates = loss[:, None] * (decision @ cost.T)
         np.multiply(weights[:, :, None], rates[:, None, :], out=gradient, casting="same_kind")
 

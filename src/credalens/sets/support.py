@@ -11,13 +11,12 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._arrays import Array, num_threads, per_instance
+from credalens.sets import columns
 from credalens.sets.array_set import ArraySet
 from credalens.sets.base import HasDiameter, is_tv
 
 #: Numbers that a piece of a batch holds: temporaries stay in the cache and small beside the input.
 PIECE = 1 << 18
-#: A matrix game whose certified bounds are this close is solved.
-SOLVED = 1e-12
 #: A diameter whose certified bounds are this close is known.
 CERTIFIED = 1e-9
 
@@ -76,6 +75,11 @@ class SupportSet(ArraySet):
     def _minimax(self) -> Array:
         """Return ``min over p of max over y of p_y``."""
 
+    def _minimax_and_gap(self) -> tuple[Array, Array]:
+        """Return `_minimax` and its certified gap."""
+        value = self._minimax()
+        return value, np.zeros_like(value)
+
     @abstractmethod
     def _tv_bounds(self) -> tuple[Array, Array]:
         """Return bounds of the total variation diameter, equal where it is known exactly."""
@@ -124,41 +128,22 @@ class SupportSet(ArraySet):
     def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
         """Return ``max over p of min over y of E_p[cost(., y)]`` and its certified gap.
 
-        Without a cost in closed form. Otherwise by column generation: the game over a few members
-        is solved exactly, the best reply of the whole set to its solution is a bound, and joins
-        the members, until the two meet.
+        Without a cost in closed form, otherwise by column generation.
         """
         if cost is None:
-            value = 1 - self._minimax()
-            return np.asarray(value, self.dtype), np.zeros_like(value, self.dtype)
+            value, gap = self._minimax_and_gap()
+            return np.asarray(1 - value, self.dtype), np.asarray(gap, self.dtype)
         costs = np.asarray(cost, np.float64)
-        value, gap = self._each(lambda *parts: self._columns(costs, parts), [(), ()], self.dtype)
+
+        def kernel(*parts: Array) -> tuple[Array, Array]:
+            return columns.cost_game(self._best_of(parts), costs, len(parts[0]))
+
+        value, gap = self._each(kernel, [(), ()], self.dtype)
         return value, gap
 
-    def _columns(self, costs: Array, parts: tuple[Array, ...]) -> tuple[Array, Array]:
-        n, K = len(parts[0]), self.n_classes
-        top, scale = float(costs.max()), max(float(np.ptp(costs)), np.finfo(float).tiny)
-        # The solver minimises a positive pay-off: costs are turned round and moved to [1, 2].
-        payoff = 1.0 + (top - costs) / scale
-        best, bound = np.full(n, np.inf), np.full(n, -np.inf)
-        members = self._best(-payoff.mean(axis=1), *parts)[:, None]
-        active = np.arange(n)
-        for _ in range(20 * K + 50):
-            value, gap = np.empty((2, len(active)))
-            decision = np.empty((len(active), K))
-            _kernels.solve_games(
-                np.ascontiguousarray(members @ payoff), value, gap, None, decision, num_threads()
-            )
-            f = decision @ payoff.T
-            reply = self._best(-f, *(part[active] for part in parts))
-            best[active] = np.minimum(best[active], value)
-            bound[active] = np.maximum(bound[active], (reply * f).sum(axis=1))
-            going = best[active] - bound[active] > SOLVED
-            if not going.any():
-                break
-            active = active[going]
-            members = np.concatenate([members[going], reply[going, None]], axis=1)
-        return top - (best - 1.0) * scale, np.maximum(best - bound, 0.0) * scale
+    def _best_of(self, parts: tuple[Array, ...]) -> columns.Best:
+        """Return what finds the best members of some instances of a piece."""
+        return lambda f, some: self._best(f, *(part[some] for part in parts))
 
     def diameter(self, distance: HasDiameter) -> Array:
         """Return the largest distance between two members of the set.
@@ -193,6 +178,10 @@ class SupportSet(ArraySet):
             )
         return np.asarray(lower, self.dtype)
 
+    def choquet_is_lower(self) -> Array:
+        """Say whether Choquet integrals by the lower probability are the lower expectations."""
+        return np.asarray(self.is_two_monotone())  # all above its lower probability is in the set
+
     def lower_sum(self) -> Array:
         """Return the sum of the lower probabilities of the classes, float64."""
         return smallest_sum(self._class_lower()[..., None, :])
@@ -204,11 +193,18 @@ class SupportSet(ArraySet):
         return low, high, 2 * self._tv_diameter() if diameter else None
 
     def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
-        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap."""
-        low, high, wide = self.tv_extremes(diameter=diameter)
-        value = np.asarray(self._minimax(), self.dtype)
+        """Return `tv_extremes`, ``min_p max_y p_y``, and the error of that and of a half diameter.
+
+        Where a diameter is known between bounds only, it is the lower one.
+        """
+        low, high, wide = self.tv_extremes(diameter=False)
+        value, error = (np.asarray(x, self.dtype) for x in self._minimax_and_gap())
         np.clip(value, low, high, out=value)  # true by definition: rounding must not break it
-        return low, high, wide, value, np.zeros_like(value)
+        if diameter:
+            least, most = self._tv_bounds()
+            wide = np.asarray(2 * least, self.dtype)
+            error = np.maximum(error, np.asarray((most - least) / 2, self.dtype))
+        return low, high, wide, value, error
 
     def _answer_entropy(
         self, kernel: Callable[..., tuple[Array, Array, Array | None]], distribution: bool
@@ -220,18 +216,6 @@ class SupportSet(ArraySet):
         if K == 1:  # precise, whatever rounding says
             value.fill(0.0)
         return value, error, where[0] if distribution else None
-
-    def _shift(self, t: Any) -> Array:
-        """Return `t` checked as a shift of distributions, float64."""
-        shift = _validation.finite(t, "t").astype(np.float64, copy=False)
-        if shift.ndim < 1 or shift.shape[-1] != self.n_classes:
-            _validation.refuse(
-                "t", f"has shape {shift.shape}", f"pass one shift a class, (..., {self.n_classes})"
-            )
-        off = np.abs(shift.sum(axis=-1)).max(initial=0.0)
-        if off > _validation.tolerance_of(self.dtype):
-            _validation.refuse("t", f"sums to {off:.6g}", "pass a shift that sums to 0")
-        return shift
 
     def _in_simplex(self, moved: Array) -> Array:
         """Return lower ends that a shift has moved, refused if one has become negative."""

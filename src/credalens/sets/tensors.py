@@ -121,8 +121,10 @@ class TensorHull:
     def diameter(self, distance: Any) -> Any:
         """Return the largest distance between two members."""
         norm = distance.seminorm(self.n_classes)
-        if norm is None:
+        if norm is None and hasattr(distance, "widest_functions"):
             return self._by_host(pullbacks.diameter(distance))[0]
+        if norm is None:
+            raise NeedsHostError("diameter")
         return norm.scale * native.diameter(self._members, norm.order, norm.matrix)
 
     def diameter_bounds(self, distance: Any) -> tuple[Any, Any]:
