@@ -1,6 +1,5 @@
 """Probability intervals: the door, hand-computed cases, corners for K <= 6, and large sets."""
 
-
 import numpy as np
 import pytest
 

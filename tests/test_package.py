@@ -241,21 +241,6 @@ def test_a_bad_number_of_threads_does_not_stop_the_import():
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------- layers
-
-
-def imports_of(path):
-    """Modules that a file imports when it is loaded, type checking aside."""
-    found = set()
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
-
-
 def test_bare_asserts_do_not_guard_user_input():
     for file in SOURCE.rglob("*.py"):
         tree = ast.parse(file.read_text())
