@@ -172,7 +172,23 @@ def table(
 ) -> list[Report]:
     """Return the reports of `check` for several measures, by default all of `MEASURES`.
 
-    `render` prints them as a table. `options` are further arguments of `check`.
+    Parameters
+    ----------
+    measures : iterable of str, optional
+        Names in `MEASURES`; by default all of them.
+    n_classes : int, default=4
+        Number of classes of the sets, at least 2.
+    random_state : int, RandomState, Generator or None, default=0
+        Seeds the search, for each measure anew.
+    axioms : str or iterable of str, default="A1-A5"
+        As in `check`.
+    **options
+        Further arguments of `check`.
+
+    Returns
+    -------
+    list of Report
+        One per measure; `render` prints them as a table.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class _Ceiling(Law):
 
 
 class _Dominance(_Ceiling):
-    """The paper, Proposition 4.4."""
+    """González-García et al. (2026), Proposition 4.4."""
 
     name = "dominance"
     statement = "no part exceeds the total"
@@ -69,7 +69,7 @@ class _Dominance(_Ceiling):
 
 
 class _ImpreciseBound(_Ceiling):
-    """The paper, Proposition 4.6."""
+    """González-García et al. (2026), Proposition 4.6."""
 
     name = "mmi"
     statement = "at most half of the maximum mean imprecision"
@@ -90,7 +90,7 @@ class _ImpreciseBound(_Ceiling):
 
 
 class _Translation(Law):
-    """The paper, Proposition 4.5."""
+    """González-García et al. (2026), Proposition 4.5."""
 
     name = "translation"
     statement = "translation invariant: moving the set within the simplex changes nothing"

@@ -26,11 +26,13 @@ class Counterexample:
     ['members', 'weights']
     """
 
+    #: Name of the axiom.
     axiom: str
     #: The arrays, by the names that they have in the code: ``members`` is ``(M, K)``.
     arrays: Mapping[str, Array]
     #: The values that were compared.
     values: Mapping[str, float]
+    #: Python that measures the sets again.
     code: str
 
     def __repr__(self) -> str:
@@ -52,12 +54,15 @@ class Verdict:
     FAILS: inner 0.5, outer 0
     """
 
+    #: Name of the axiom.
     axiom: str
+    #: What it says, in words.
     statement: str
     #: Whether no violation was found; ``None`` if the axiom could not be checked.
     held: bool | None
     #: Number of sets that were measured.
     n_sets: int
+    #: The smallest violation, if one was found.
     counterexample: Counterexample | None = None
     #: Why the axiom could not be checked, or was only in part.
     note: str = ""
@@ -82,8 +87,11 @@ class Report:
     (False, ('A3',))
     """
 
+    #: Name of the measure, or of the function.
     measure: str
+    #: Number of classes of the sets.
     n_classes: int
+    #: What was found about each axiom, by its name.
     verdicts: Mapping[str, Verdict]
     #: Axioms that are claimed of a built-in measure.
     claims: tuple[str, ...] = ()
@@ -127,9 +135,19 @@ class Report:
 
 
 def render(reports: Iterable[Report]) -> str:
-    """Return a table, one measure a row and one axiom a column, and the values of what fails.
+    """Return a table, one row per measure and one column per axiom, and the values of what fails.
 
-    A failure of an axiom that is claimed is marked with ``!``.
+    Parameters
+    ----------
+    reports : iterable of Report
+        What `check` returned for each measure, or `table` for several.
+
+    Returns
+    -------
+    str
+        ``yes`` where no violation was found, ``NO`` where one was (``NO!`` if the axiom is claimed
+        of the measure), ``-`` where the axiom was not checked. A line below for each failure has
+        the values that were compared.
 
     Examples
     --------

@@ -10,7 +10,16 @@ BUNDLED = ("iris", "wine", "breast_cancer", "digits")
 
 
 def load_bundled(name: str) -> Dataset:
-    """Return a dataset of scikit-learn.
+    """Return a dataset that comes with scikit-learn.
+
+    Parameters
+    ----------
+    name : {"iris", "wine", "breast_cancer", "digits"}
+        One of `BUNDLED`.
+
+    Returns
+    -------
+    Dataset
 
     Examples
     --------

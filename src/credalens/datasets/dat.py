@@ -56,12 +56,15 @@ class Dataset:
     ((150, 4), (150,), ('setosa', 'versicolor', 'virginica'))
     """
 
+    #: Name of the dataset.
     name: str
     #: Features, ``(n, d)``; nominal attributes as the position of their value in the header.
     X: Array
     #: Classes 0 .. K - 1, ``(n,)``; every one of them occurs.
     y: Array
+    #: Names of the d features.
     feature_names: tuple[str, ...]
+    #: Names of the K classes.
     class_names: tuple[str, ...]
     #: Rows left out because a value was missing.
     n_dropped: int = 0

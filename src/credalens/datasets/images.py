@@ -33,12 +33,17 @@ class Images:
     Images(name='blank', train=4, test=2, shape=(1, 4, 4), classes=2)
     """
 
+    #: Name of the dataset.
     name: str
-    #: Bytes, ``(n, colours, height, width)``.
+    #: Training images: bytes, ``(n, colours, height, width)``.
     train: Array
+    #: Their classes, positions in `class_names`, ``(n,)``.
     train_labels: Array
+    #: Test images, as `train`.
     test: Array
+    #: Their classes, as `train_labels`.
     test_labels: Array
+    #: Names of the K classes.
     class_names: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -114,6 +119,7 @@ def load_images(name: str, source: str | Path | None = None) -> Images:
     Parameters
     ----------
     name : {"fashion-mnist", "svhn"}
+        One of `IMAGES`.
     source : str or Path, optional
         A folder with the four IDX files of Fashion-MNIST, compressed or not, or with
         ``train_32x32.mat`` and ``test_32x32.mat`` of SVHN.
@@ -131,6 +137,8 @@ def load_images(name: str, source: str | Path | None = None) -> Images:
 
     Examples
     --------
+    The images do not come with the package; where the files are in one of the places above:
+
     >>> from credalens.datasets import load_images
     >>> load_images("fashion-mnist")  # doctest: +SKIP
     Images(name='fashion-mnist', train=60000, test=10000, shape=(1, 28, 28), classes=10)

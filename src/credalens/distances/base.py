@@ -84,8 +84,9 @@ class Distance(ABC):
     --------
     Being wrong costs twice as much as in total variation:
 
-    >>> import credalens as cl
     >>> import numpy as np
+    >>> import credalens as cl
+    >>> from credalens.distances import Distance
     >>> class Twice(Distance):
     ...     n_classes = 2
     ...     dirac_costs = 2 * (1 - np.eye(2))

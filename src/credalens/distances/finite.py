@@ -34,7 +34,7 @@ class TestFunctions(Distance):
     Parameters
     ----------
     matrix : array-like of shape (F, K)
-        One test function a row. Constants, signs and repetitions do not matter and cost nothing.
+        One test function per row. Constants, signs and repetitions do not matter and cost nothing.
 
     Notes
     -----

@@ -125,12 +125,16 @@ class MMD(Distance):
         Parameters
         ----------
         vectors : array-like of shape (K, D)
-            One vector a class.
+            One vector per class.
         kernel : {"rbf", "laplacian", "linear"} or callable, default="rbf"
             ``exp(-|x - y|^2 / (2 h^2))``, ``exp(-|x - y| / h)``, ``x . y``, or a function of two
             arrays of vectors that returns the ``(K, K)`` matrix.
         bandwidth : float or "median", default="median"
             h; by default the median distance between two classes.
+
+        Returns
+        -------
+        MMD
 
         Examples
         --------

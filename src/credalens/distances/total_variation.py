@@ -17,7 +17,7 @@ class TotalVariation(Distance):
     """Total variation distance, ``max over A of p(A) - q(A) = sum |p - q| / 2``.
 
     It needs no geometry on the classes, and all of its measures have closed forms but for the
-    upper aleatoric end, a matrix game (the paper, Proposition 4.7).
+    upper aleatoric end, a matrix game (González-García et al. 2026, Proposition 4.7).
 
     Examples
     --------
@@ -76,7 +76,7 @@ class TotalVariation(Distance):
         return _rest(Q, low), _rest(Q, high), _rest(Q, value), wide / 4, gap
 
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
-        """Return the diameter (the paper, Corollary 4.10), which is exact."""
+        """Return the diameter (González-García et al. 2026, Corollary 4.10), which is exact."""
         value = Q.diameter(self)
         return value, native.no_error(value)
 

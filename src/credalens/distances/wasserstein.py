@@ -84,7 +84,16 @@ class Wasserstein(Distance):
 
     @classmethod
     def ordinal(cls, positions: Any) -> Self:
-        """Return the distance for classes on a line, at `positions` ``(K,)`` or at 0, ..., K-1.
+        """Return the distance for classes on a line.
+
+        Parameters
+        ----------
+        positions : int, or array-like of shape (K,)
+            Where each class lies; a number K puts the classes at 0, ..., K - 1.
+
+        Returns
+        -------
+        Wasserstein
 
         Examples
         --------
@@ -122,6 +131,10 @@ class Wasserstein(Distance):
         classes : array-like of int, shape (K,), optional
             Node of each class. By default the classes are the leaves, in the order of their
             numbers.
+
+        Returns
+        -------
+        Wasserstein
 
         Examples
         --------

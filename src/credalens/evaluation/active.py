@@ -111,7 +111,7 @@ def active_learning_curve(
     n_initial : int, default=20
         Labels to start with, drawn at random; one of each class first, where there are as many.
     batch_size, n_rounds : int, default=10
-        Labels a round, and rounds.
+        Labels per round, and rounds.
     n_repeats : int, default=5
         Independent repetitions, for the bands.
     random_state : int, RandomState, Generator or None, default=0
@@ -126,7 +126,7 @@ def active_learning_curve(
     Notes
     -----
     In a repeat all scores and random start from the same labels and the same first fit. Inputs of
-    equal score are taken in random order. Costs one fit a round, score and repeat.
+    equal score are taken in random order. Costs one fit per round, score and repeat.
 
     Examples
     --------

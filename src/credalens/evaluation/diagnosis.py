@@ -29,7 +29,8 @@ SAME = 1e-6
 class MemberDiagnosis:
     """What each of M members does to the uncertainty of n instances; see `diagnose_members`.
 
-    Every array has one entry a member. Uncertainty is that of total variation.
+    Arrays have one entry per member, unless they say otherwise. Uncertainty is that of total
+    variation.
 
     Examples
     --------
@@ -43,10 +44,13 @@ class MemberDiagnosis:
 
     #: Names of the members.
     names: tuple[str, ...]
+    #: Number of instances n.
     n_instances: int
+    #: Number of classes K.
     n_classes: int
-    #: Mean total and epistemic uncertainty of the whole ensemble.
+    #: Mean total uncertainty of the whole ensemble.
     mean_total: float
+    #: Mean epistemic uncertainty of the whole ensemble.
     mean_epistemic: float
     #: Share of instances whose total uncertainty changes, by more than 1e-12, if this member alone
     #: is left out.
@@ -167,7 +171,7 @@ def diagnose_members(
 
     References
     ----------
-    The paper, appendix E, "Pathological case".
+    González-García et al. (2026), appendix E, "Pathological case".
 
     Examples
     --------

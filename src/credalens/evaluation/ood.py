@@ -30,7 +30,9 @@ class OODScores:
     (0.833, 3, 2)
     """
 
+    #: Number of inputs from the distribution that was trained on.
     n_in: int
+    #: Number of other inputs.
     n_out: int
     #: Area under the ROC curve: the chance that an outside input scores higher, ties by half.
     auroc: float
@@ -38,12 +40,13 @@ class OODScores:
     aupr: float
     #: Smallest false positive rate among the thresholds that reach `tpr`.
     fpr: float
-    #: The true positive rate that `fpr` is told for.
+    #: The true positive rate at which `fpr` is taken.
     tpr: float
     #: "out" or "in": which of the two counts as found.
     positive: str
-    #: The ROC curve, from (0, 0) to (1, 1), one point a threshold.
+    #: First coordinates of the ROC curve, one per threshold, from 0 to 1.
     false_positive_rate: Array = field(repr=False)
+    #: Second coordinates of the ROC curve, one per threshold, from 0 to 1.
     true_positive_rate: Array = field(repr=False)
     #: Share of positives among what is called so at each threshold, 1 at the first point.
     precision: Array = field(repr=False)

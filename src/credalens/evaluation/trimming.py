@@ -64,7 +64,7 @@ def trim(
     References
     ----------
     T. Löhr, P. Hofman, F. Mohr, E. Hüllermeier, "Credal prediction based on relative likelihood".
-    The paper, appendix E.
+    González-García et al. (2026), appendix E.
 
     Examples
     --------

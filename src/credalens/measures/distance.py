@@ -36,7 +36,7 @@ def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
 
     References
     ----------
-    The paper, equation (1) and Proposition 4.7.
+    González-García et al. (2026), equation (1) and Proposition 4.7.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
 
     References
     ----------
-    The paper, equation (3), Propositions 4.7 and 4.9, and Algorithm 4.
+    González-García et al. (2026), equation (3), Propositions 4.7 and 4.9, and Algorithm 4.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
 
     References
     ----------
-    The paper, equation (4) and Proposition 4.7.
+    González-García et al. (2026), equation (4) and Proposition 4.7.
 
     Examples
     --------

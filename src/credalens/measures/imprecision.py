@@ -46,8 +46,8 @@ def maximum_mean_imprecision(Q: Any, distance: Any = "tv", *, return_error: bool
 
     References
     ----------
-    The paper, Proposition 4.6 and Corollary 4.10; Chau et al. (2025), "Integral imprecise
-    probability metrics".
+    González-García et al. (2026), Proposition 4.6 and Corollary 4.10; Chau et al. (2025), "Integral
+    imprecise probability metrics".
 
     Examples
     --------

@@ -53,7 +53,7 @@ SUMMARIES: dict[str, Callable[[Interval], Any]] = {
 def summarize(interval: Interval, how: str | Callable[[Interval], Any] = "interval") -> Any:
     """Return a summary of aleatoric uncertainty, the paper's operator Phi.
 
-    Quantifying gives an interval; a task that needs one number an instance, say to rank them, must
+    Quantifying gives an interval; a task that needs one number per instance, say to rank them, must
     choose how to read it, and says so here.
 
     Parameters
@@ -69,7 +69,7 @@ def summarize(interval: Interval, how: str | Callable[[Interval], Any] = "interv
 
     References
     ----------
-    The paper, section 4, "Aleatoric uncertainty".
+    González-García et al. (2026), section 4, "Aleatoric uncertainty".
 
     Examples
     --------

@@ -49,8 +49,8 @@ def quantify(
     Uncertainty, or a dict of them for a sequence of measures
         With fields ``total``, ``aleatoric``, ``epistemic`` and ``error``. What families share is
         computed once; for total variation the data are read once. Arrays are of the library, dtype
-        and device that the data have; from Dask arrays they are Dask arrays, and one task a chunk
-        finds all of them.
+        and device that the data have; from Dask arrays they are Dask arrays, and one task per
+        chunk finds all of them.
 
     Notes
     -----

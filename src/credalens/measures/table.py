@@ -1,4 +1,4 @@
-"""The table of the measures that give one number a set, with what is claimed of each.
+"""The table of the measures that give one number per set, with what is claimed of each.
 
 A row here brings the checks of the axioms, the tests of invariance, a column of
 ``credalens score --measures NAME`` and a line of the benchmark.
@@ -36,11 +36,12 @@ class Measure:
     Examples
     --------
     >>> import credalens as cl
-    >>> from credalens.measures.table import MEASURES
+    >>> from credalens.axioms import MEASURES
     >>> MEASURES["total"](cl.ConvexHull([[[0.7, 0.3], [0.5, 0.5]]]))
     array([0.5])
     """
 
+    #: Its key in `MEASURES`.
     name: str
     #: From a batch of n sets to ``(n,)``.
     function: Callable[[CredalSet], Any]
@@ -99,9 +100,24 @@ def _imprecision_of_generators(P: Array) -> Array:
 def imprecision(Q: CredalSet) -> Array:
     """Return the maximum mean imprecision for total variation, from the events.
 
+    The definition written out, which `check` compares with: the largest difference between the
+    upper and the lower probability of an event. Up to 8 classes it looks at all events, beyond at
+    the widest pair of members, which has the same value. See `credalens.maximum_mean_imprecision`
+    for one that is fast.
+
+    Parameters
+    ----------
+    Q : CredalSet
+        A batch of n sets.
+
+    Returns
+    -------
+    array of shape (n,)
+
     Examples
     --------
     >>> import credalens as cl
+    >>> from credalens.axioms import imprecision
     >>> imprecision(cl.ConvexHull([[[0.7, 0.3], [0.5, 0.5]]])).round(3)
     array([0.2])
     """

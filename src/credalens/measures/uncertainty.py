@@ -19,11 +19,6 @@ from credalens.measures.interval import Interval
 class Uncertainty:
     """Total, aleatoric and epistemic uncertainty of a batch of credal sets.
 
-    `aleatoric` is an `Interval` for distances, an array otherwise. `error` is the certified error
-    of what needed a solver or an estimate: for distances the duality gap of the aleatoric ends, for
-    entropy that of the upper entropy, for Hartley that gap plus the standard error of the
-    generalized Hartley measure if it was sampled.
-
     Examples
     --------
     >>> import credalens as cl
@@ -34,18 +29,33 @@ class Uncertainty:
     b    0.5              0.5              0.5        0.0    0.0
     """
 
+    #: Total uncertainty, ``(...)``.
     total: Any
+    #: Aleatoric uncertainty: an `Interval` for distances, an array ``(...)`` otherwise.
     aleatoric: Any
+    #: Epistemic uncertainty, ``(...)``.
     epistemic: Any
+    #: The certified error of what needed a solver or an estimate, ``(...)``: for distances the
+    #: duality gap of the aleatoric ends, for entropy that of the upper entropy, for Hartley that
+    #: gap plus the standard error of the generalized Hartley measure if it was sampled.
     error: Any
 
     def to_pandas(self, index: Any = None) -> Any:
-        """Return a pandas frame with one row an instance, one column a number.
+        """Return a pandas frame with one row per instance, one column per number.
 
         Columns are ``total``, ``aleatoric_lower`` and ``aleatoric_upper`` (or ``aleatoric``, for
-        families where it is one number), ``epistemic`` and ``error``. `index` holds the names of
-        the instances in order; by default their positions, with one level for each axis of the
-        batch if it has several. Tensors are brought to the host, Dask arrays computed.
+        families where it is one number), ``epistemic`` and ``error``. Tensors are brought to the
+        host, Dask arrays computed.
+
+        Parameters
+        ----------
+        index : sequence, optional
+            Names of the instances in order; by default their positions, with one level for each
+            axis of the batch if it has several.
+
+        Returns
+        -------
+        pandas.DataFrame
         """
         pandas = _library("pandas")
         columns, shape = self._flat()
@@ -57,10 +67,18 @@ class Uncertainty:
         return pandas.DataFrame(columns, index=index)
 
     def to_polars(self, index: Any = None) -> Any:
-        """Return a polars frame with one row an instance; columns as in `to_pandas`.
+        """Return a polars frame with one row per instance; columns as in `to_pandas`.
 
-        `index` becomes a first column, called ``index`` or by its own name if it has one. The
-        positions in a batch of several axes become columns ``axis_0``, ``axis_1``, ...
+        Parameters
+        ----------
+        index : sequence, optional
+            Names of the instances. They become a first column, called ``index`` or by its own name
+            if it has one. Without it, the positions in a batch of several axes become columns
+            ``axis_0``, ``axis_1``, ...
+
+        Returns
+        -------
+        polars.DataFrame
         """
         polars = _library("polars")
         columns, shape = self._flat()
@@ -74,11 +92,22 @@ class Uncertainty:
         return polars.DataFrame({**names, **columns})
 
     def to_xarray(self, dims: Sequence[str] | None = None, index: Any = None) -> Any:
-        """Return an xarray dataset with one variable a number, over the axes of the batch.
+        """Return an xarray dataset with one variable per number, over the axes of the batch.
 
-        `dims` names the axes, by default ``("instance",)``, or ``("axis_0", "axis_1", ...)`` if
-        there are several; `index` holds the names along the first one. Variables are called as
-        the columns of `to_pandas`. Dask arrays stay lazy, tensors are brought to the host.
+        Variables are called as the columns of `to_pandas`. Dask arrays stay lazy, tensors are
+        brought to the host.
+
+        Parameters
+        ----------
+        dims : sequence of str, optional
+            Names of the axes; by default ``("instance",)``, or ``("axis_0", "axis_1", ...)`` if
+            there are several.
+        index : sequence, optional
+            Names along the first axis.
+
+        Returns
+        -------
+        xarray.Dataset
         """
         xarray = _library("xarray")
         values = {name: x if _is_dask(x) else _on_host(x) for name, x in self._named().items()}

@@ -110,8 +110,10 @@ def decomposition(
 ) -> Any:
     """Draw the total, aleatoric and epistemic uncertainty of a set over three classes.
 
-    Each arrow joins two distributions whose total variation distance is the number beside it
-    (for the epistemic part, half of it): see `Witnesses`.
+    Each arrow joins two distributions whose total variation distance is the number beside it.
+    Total: the member farthest from the vertex that is nearest to the whole set. Aleatoric: the
+    least and the most ambiguous distribution of the set, each with its nearest vertex. Epistemic:
+    the two members farthest apart; the uncertainty is half of their distance.
 
     Parameters
     ----------

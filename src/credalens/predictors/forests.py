@@ -17,6 +17,22 @@ MAX_DEPTH = (5, 10, 15, 20, None)
 def random_forests(n_members: int, random_state: Any = None) -> list[RandomForestClassifier]:
     """Return unfitted forests with randomly chosen hyper-parameters.
 
+    Each forest has between 50 and 200 trees (``n_estimators``, any number as likely as another), a
+    ``max_depth`` of 5, 10, 15, 20 or none (equally likely), and a seed of its own. The rest is as
+    in scikit-learn. González-García et al. (2026) do not print their space; this one came closest
+    to their Table 2.
+
+    Parameters
+    ----------
+    n_members : int
+        Number of forests.
+    random_state : int, RandomState or None
+        Draws the hyper-parameters and the seeds.
+
+    Returns
+    -------
+    list of RandomForestClassifier
+
     Examples
     --------
     >>> from credalens.predictors import random_forests

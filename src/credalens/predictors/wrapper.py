@@ -19,8 +19,30 @@ class CredalWrapperClassifier(CredalEnsembleClassifier):
     same fraction of all intervals, ``p = l + b (u - l)`` with
     ``b = (1 - sum l) / (sum u - sum l)``.
 
-    Parameters, attributes and notes are those of `CredalEnsembleClassifier`; with
-    ``voting="majority"``, the members vote.
+    Parameters
+    ----------
+    estimators : list of estimators or of pairs (name, estimator), estimator, or None
+        The members, as in `CredalEnsembleClassifier`: by default random forests.
+    n_members : int, default=10
+        Number of members, where `estimators` is not a list.
+    members : {"estimators", "trees"}, default="estimators"
+        ``"trees"`` makes the parts of one forest or bag the members.
+    smoothing : float, default=0
+        For ``members="trees"``: added to the count of each class in a leaf.
+    bootstrap : bool, default=False
+        Fit each member on rows drawn with replacement, as many of each class as there are.
+    voting : {"soft", "majority"}, default="soft"
+        Predict the most probable class of the intersection probability, or the class that most
+        members put first.
+    random_state : int, RandomState or None
+        Seeds forests, clones and bootstrap samples.
+    n_jobs : int or None
+        Members fitted and asked at the same time; results do not depend on it.
+
+    Attributes
+    ----------
+    estimators_, named_estimators_, classes_, n_features_in_, feature_names_in_
+        As in `CredalEnsembleClassifier`.
 
     References
     ----------

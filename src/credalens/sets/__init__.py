@@ -28,9 +28,18 @@ __all__ = [
 def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> CredalSet:
     """Return `x` if it is a credal set, else the hull of an array ``(..., M, K)``.
 
-    Objects of probly go through `from_probly`; frames in a sequence, and frames or arrays in a
-    dict, are one a model as in `ConvexHull`, which also says what `validate` does. A list of arrays
-    is an array, as everywhere in NumPy: ``ConvexHull(arrays, axis=0)`` takes it as one a model.
+    Parameters
+    ----------
+    x : CredalSet, object of probly, frames, or array-like of shape (..., M, K)
+        Objects of probly go through `from_probly`. Frames in a sequence, and frames or arrays in a
+        dict, are one per model, as in `ConvexHull`. A list of arrays is an array, as everywhere in
+        NumPy: ``ConvexHull(arrays, axis=0)`` takes it as one per model.
+    validate : bool or "later", default=True
+        As in `ConvexHull`.
+
+    Returns
+    -------
+    CredalSet
 
     Examples
     --------

@@ -22,8 +22,8 @@ def as_members(x: Any, axis: int | None = None, name: str = "members") -> Any:
     """Return `x` as one array ``(..., M, K)`` of the library that it came from.
 
     `axis` is where the members are, by default the last but one; moving it makes a view. Frames,
-    and arrays in a dict, are one a model; a list of arrays is the array that they make together,
-    so that ``axis=0`` says that they are one a model.
+    and arrays in a dict, are one per model; a list of arrays is the array that they make together,
+    so that ``axis=0`` says that they are one per model.
     """
     if is_probly(x):
         _validation.refuse(
@@ -105,7 +105,7 @@ def is_frame(x: Any) -> bool:
 
 
 def frame_members(frames: Any, columns: Sequence[Any] | None = None) -> Array:
-    """Return frames, one a model, as ``(n, M, K)``: columns by name, rows by index or position.
+    """Return frames, one per model, as ``(n, M, K)``: columns by name, rows by index or position.
 
     The classes come in the order of `columns`, or of the columns of the first frame. Frames of
     pandas whose indexes hold the same labels in another order are aligned by them.

@@ -35,7 +35,7 @@ OF_ITSELF = (
     "plain",
     "settled",
 )
-#: Questions whose first argument may have one row an instance, and those answered by sets.
+#: Questions whose first argument may have one row per instance, and those answered by sets.
 BY_INSTANCE = ("contains", "translate")
 SETS = ("to_hull", "to_intervals", "translate")
 
@@ -275,7 +275,7 @@ def _ask_method_lazily(Q: CredalSet, name: str, args: Any, kwargs: Any) -> Any:
 
 
 def _ask_lazily(Q: CredalSet, question: Any, first: Any = None) -> Any:
-    """Answer for each chunk when it is computed; `first` has one row an instance."""
+    """Answer for each chunk when it is computed; `first` has one row per instance."""
     made: Recipe = Q._recipe
     data, single = made.data, made.single
     if first is not None:

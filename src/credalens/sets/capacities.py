@@ -366,8 +366,23 @@ class BeliefFunction(LowerProbability):
     ) -> Self:
         """Return the belief function of pairs (classes, mass); masses of one set add up.
 
-        A mass is a number, or an array with one an instance. By default the classes go up to the
-        largest one named.
+        Parameters
+        ----------
+        focal_sets : iterable of pairs (classes, mass)
+            The indices of the classes in a set, and its mass: a number, or an array with one per
+            instance.
+        n_classes : int, optional
+            Number of classes K; by default they go up to the largest one named.
+
+        Returns
+        -------
+        BeliefFunction
+
+        Examples
+        --------
+        >>> import credalens as cl
+        >>> cl.BeliefFunction.from_focal_sets([([0], 0.7), ([0, 1], 0.3)]).upper()
+        array([1. , 0.3])
         """
         pairs = [(sorted({int(y) for y in classes}), mass) for classes, mass in focal_sets]
         if not pairs:
@@ -389,9 +404,18 @@ class BeliefFunction(LowerProbability):
 
     @classmethod
     def possibility(cls, values: Any) -> Self:
-        """Return the belief function of a possibility distribution ``(..., K)``, largest value 1.
+        """Return the belief function of a possibility distribution.
 
         Its focal sets are nested: the classes that are possible to at least some degree.
+
+        Parameters
+        ----------
+        values : array-like of shape (..., K)
+            The degree to which each class is possible, from 0 to 1; the largest is 1.
+
+        Returns
+        -------
+        BeliefFunction
 
         Examples
         --------

@@ -39,10 +39,11 @@ class ConvexHull(MemberSet):
     ----------
     members : array-like of shape (..., M, K)
         M probability vectors over K classes for each instance. Frames of pandas or polars in a
-        sequence, and frames or arrays ``(..., K)`` in a dict, are one a model (`from_frames`).
+        sequence, and frames or arrays ``(..., K)`` in a dict, are one per model (`from_frames`).
     axis : int, optional
         Where the members are, if not on the last axis but one: ``axis=0`` for a stack
-        ``(M, N, K)``, which is not copied, and for a sequence of arrays ``(N, K)``, one a model.
+        ``(M, N, K)``, which is not copied, and for a sequence of arrays ``(N, K)``, one per
+        model.
     normalize : bool, default=False
         Divide each row by its sum first. Without it, a row that does not sum to 1 is refused.
     validate : bool or "later", default=True
@@ -131,12 +132,12 @@ class ConvexHull(MemberSet):
     def from_frames(
         cls, frames: Any, columns: Any = None, *, normalize: bool = False, validate: bool = True
     ) -> Self:
-        """Return the hull of the predictions in frames of pandas or polars, one a model.
+        """Return the hull of the predictions in frames of pandas or polars, one per model.
 
         Parameters
         ----------
         frames : sequence, or dict, of frames
-            One row an instance, one column a class, in any order: columns are matched by name.
+            One row per instance, one column per class, in any order: columns are matched by name.
             Rows of pandas frames are matched by index where the indexes hold the same labels, each
             once, and refused where they do not; rows of polars frames by position.
         columns : sequence of names, optional
@@ -144,6 +145,11 @@ class ConvexHull(MemberSet):
             out. By default those of the first frame, and then no frame may have others.
         normalize, validate : bool
             As for the class.
+
+        Returns
+        -------
+        ConvexHull
+            One member per frame, ``(n, M, K)``.
 
         Examples
         --------
@@ -177,7 +183,7 @@ class ConvexHull(MemberSet):
         Returns
         -------
         ConvexHull
-            One member a tree, ``(n, trees, K)``. Trees grown to the end have leaves of one class,
+            One member per tree, ``(n, trees, K)``. Trees grown to the end have leaves of one class,
             so that two that differ are as far apart as can be; smoothing, or larger leaves
             (``min_samples_leaf``), makes them say how much they saw.
 
@@ -195,8 +201,18 @@ class ConvexHull(MemberSet):
     def from_logits(cls, logits: Any, temperature: float = 1.0, *, axis: int | None = None) -> Self:
         """Return the hull of the softmax of `logits` ``(..., M, K)``, divided by `temperature`.
 
-        A sequence, or dict, of arrays ``(..., K)`` is one array a model. `axis` says where the
-        members of one array are, if not on the last axis but one.
+        Parameters
+        ----------
+        logits : array-like of shape (..., M, K)
+            A sequence, or dict, of arrays ``(..., K)`` is one array per model.
+        temperature : float, default=1.0
+            Divides the logits; positive.
+        axis : int, optional
+            Where the members are, if not on the last axis but one.
+
+        Returns
+        -------
+        ConvexHull
 
         Examples
         --------

@@ -100,7 +100,17 @@ class ProbabilityIntervals(ExcessSet):
 
     @classmethod
     def from_members(cls, members: Any, *, normalize: bool = False) -> Self:
-        """Return the smallest box round M predictions ``(..., M, K)``: the credal wrapper's.
+        """Return the smallest box round M predictions: the credal wrapper's.
+
+        Parameters
+        ----------
+        members : array-like of shape (..., M, K)
+        normalize : bool, default=False
+            Divide each row by its sum first.
+
+        Returns
+        -------
+        ProbabilityIntervals
 
         Examples
         --------

@@ -172,7 +172,7 @@ def hartley(w: Array) -> HostFunction:
 
 
 def diameter(distance: Any) -> HostFunction:
-    """Return the largest distance between two members, for one that solves a problem a pair.
+    """Return the largest distance between two members, for one that solves a problem per pair.
 
     Its gradient is the optimal test function at one end of the widest pair, minus it at the other.
     """

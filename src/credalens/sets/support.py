@@ -56,7 +56,7 @@ class SupportSet(ArraySet):
     def _best(self, f: Array, *parts: Array) -> Array:
         """Return the members ``(n, K)`` with the largest expectation of f.
 
-        `f` is one test function ``(K,)`` or one an instance; `parts` are float64.
+        `f` is one test function ``(K,)`` or one per instance; `parts` are float64.
         """
 
     @abstractmethod

@@ -69,7 +69,7 @@ class ScoreJob:
     ) -> None:
         """Score what is not finished; `advance` is told how many rows came to an end.
 
-        The driver holds a few numbers a partition, and hands out no more partitions than keep the
+        The driver holds a few numbers per partition, and hands out no more partitions than keep the
         workers busy. If rows are bad, the first bad row of the files is the one that is told.
         """
         from credalens.datasets.cluster.work import Job, Session

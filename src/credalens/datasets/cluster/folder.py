@@ -1,4 +1,4 @@
-"""A folder of scores: one file a partition, and a manifest that says what belongs to it."""
+"""A folder of scores: one file per partition, and a manifest that says what belongs to it."""
 
 from __future__ import annotations
 

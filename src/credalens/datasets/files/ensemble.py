@@ -59,7 +59,7 @@ class Ensemble:
     """
 
     sources: tuple[Source, ...]
-    #: One name a member.
+    #: One name per member.
     names: tuple[str, ...]
     n_classes: int
     #: ``None`` if classes have no names but their indices.
@@ -339,11 +339,11 @@ def open_ensemble(
     ----------
     names : sequence of str
         Files, folders or patterns; ``"-"`` is standard input. One file with ``(n, M, K)`` or
-        several with ``(n, K)``, one a model.
+        several with ``(n, K)``, one per model.
     how : Reading, optional
         Which columns of tables hold what.
     labels : str, optional
-        A file of true classes, one a row.
+        A file of true classes, one per row.
     class_names : sequence of str, optional
         Names of the classes, in their order.
     logits, temperature, normalize : optional

@@ -63,7 +63,7 @@ class LabelFile:
 
 
 def read_labels(path: str, id_name: str | None = None) -> tuple[Array, Array | None]:
-    """Read a file of labels, one a row: ``.npy``, ``.npz``, a table with ``label``, or plain text.
+    """Read a file of labels, one per row: ``.npy``, ``.npz``, a table with ``label``, or text.
 
     Labels are held in memory, unlike predictions, and with them the identifiers, if the file has
     some that can be compared with those called `id_name`. The index of a table, which often only

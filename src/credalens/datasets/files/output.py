@@ -54,7 +54,7 @@ def write_csv(batches: Iterable[Any], stream: IO[bytes], header: bool = True) ->
 
 
 def write_jsonl(batches: Iterable[Any], stream: IO[bytes]) -> None:
-    """Write one JSON object a line, floats as in `write_csv`."""
+    """Write one JSON object per line, floats as in `write_csv`."""
     for batch in batches:
         texts = [_json_texts(column) for column in batch.columns]
         keys = [json.dumps(name) + ": " for name in batch.schema.names]
@@ -155,7 +155,7 @@ def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
 class Parts:
     """Finished chunks beside an output that is not whole yet.
 
-    They lie in a hidden folder beside `out`, one Arrow file a chunk, each moved there when it is
+    They lie in a hidden folder beside `out`, one Arrow file per chunk, each moved there when it is
     whole. A run that is killed leaves only that folder, from which the next can go on.
     """
 

@@ -30,7 +30,7 @@ def opened(path: str) -> Any:
 
 
 class ParquetSource(Source):
-    """A ``.parquet`` file: a column a class, or one column ``probs`` of lists, M x K or K."""
+    """A ``.parquet`` file: one column per class, or one column ``probs`` of lists, M x K or K."""
 
     n_members = 1
 

@@ -128,7 +128,7 @@ def _count_up(fields: Sequence[str]) -> bool:
 
 
 class TextSource(Source):
-    """A ``.csv`` or ``.tsv`` file, or standard input: one model, a line a row.
+    """A ``.csv`` or ``.tsv`` file, or standard input: one model, one line per row.
 
     Lines are cut into blocks here and each block is parsed by pyarrow on all threads. Only a block
     that it refuses is parsed again line by line, to say which row is bad, and why.

@@ -80,6 +80,15 @@ def interval_bounds(logits: Any) -> tuple[Any, Any]:
     either); each bound is narrowed to what a distribution in the box attains, which leaves the set
     as it is.
 
+    Parameters
+    ----------
+    logits : tensor of shape (..., 2, K)
+        Of the lower bounds, then of the upper bounds.
+
+    Returns
+    -------
+    lower, upper : tensor of shape (..., K)
+
     Examples
     --------
     An upper bound of 0.9 cannot be reached where the other class has at least 0.2:
@@ -106,6 +115,20 @@ def interval_loss(logits: Any, y: Any, hardest: float = 0.5) -> Any:
     trained as usual, plus that of the lower bounds over the `hardest` share of it, the instances
     where the pessimistic side does worst: those stand for a distribution other than the one that
     was sampled, and keep the interval open where it is needed.
+
+    Parameters
+    ----------
+    logits : tensor of shape (n, 2, K)
+        What `IntervalHead` returns.
+    y : tensor of int, shape (n,)
+        The true classes, from 0 to K - 1.
+    hardest : float, default=0.5
+        Share of the batch on which the lower bounds are trained, in (0, 1]; at least one instance.
+
+    Returns
+    -------
+    tensor of shape ()
+        The loss, to be differentiated.
 
     Examples
     --------
