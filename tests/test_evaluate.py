@@ -2,6 +2,8 @@
 
 import csv
 import math
+import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from credalens.evaluation.guarantee import (
 from credalens.evaluation.scores import ScoreColumns
 from credalens.measures.interval import SUMMARIES
 from credalens.measures.table import MEASURES
-from prediction_files import call, predictions, write_npz
+from prediction_files import call, command, predictions, write_npz
 
 
 def rows_of(path):
@@ -275,6 +277,48 @@ class TestCommand:
         assert "labels: no file has them; pass --labels FILE" in done.stderr
         (tmp_path / "truth.txt").write_text("\n".join(map(str, labels)))
         call("evaluate", tmp_path / "a.npy", "--labels", tmp_path / "truth.txt", "--bootstrap", 0)
+
+    def test_files_are_written_though_no_one_reads_what_is_printed(self, models, tmp_path):
+        out = tmp_path / "out"
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            command("evaluate", models[0], "-o", out, "--target-accuracy", 0.8),
+            stdout=writer, stderr=subprocess.PIPE, timeout=120, text=True,
+        )  # fmt: skip
+        os.close(writer)
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+        assert sorted(path.name for path in out.iterdir()) == [
+            "evaluation.csv", "guarantee.csv", "rejection_curves.png",
+        ]  # fmt: skip
+
+    def test_nothing_of_an_earlier_evaluation_stays(self, models, tmp_path):
+        folder, members, labels = models
+        out, spoilt = tmp_path / "out", members[:, 0].copy()
+        spoilt[7, 0] = np.nan
+        write_npz(folder / "0.npz", spoilt, labels)
+        options = ("--on-error", "skip", "--bootstrap", 0, "-o", out)
+        call("evaluate", folder, *options, "--target-accuracy", 0.8)
+        assert {"guarantee.csv", "evaluation.skipped.csv"} <= {p.name for p in out.iterdir()}
+        (out / "mine.txt").touch()
+        write_npz(folder / "0.npz", members[:, 0], labels)
+        call("evaluate", folder, *options)
+        assert sorted(path.name for path in out.iterdir()) == [
+            "evaluation.csv", "mine.txt", "rejection_curves.png",
+        ]  # fmt: skip
+
+    def test_a_bad_file_leaves_no_folder(self, models, tmp_path):
+        folder, members, labels = models
+        members[7, 0, 0] = np.nan
+        write_npz(folder / "0.npz", members[:, 0], labels)
+        call("evaluate", folder, "-o", tmp_path / "a" / "b", code=2)
+        assert not (tmp_path / "a").exists()
+
+    def test_a_folder_that_cannot_be_written_to_is_refused_first(self, tmp_path):
+        (tmp_path / "file").touch()
+        done = call("evaluate", "no such model.npy", "-o", tmp_path / "file", code=2)
+        assert "file is a file; name a folder" in done.stderr
 
     def test_skip(self, models, tmp_path):
         folder, members, labels = models

@@ -1,10 +1,11 @@
 """Files that are whole or not there."""
 
 import os
+from pathlib import Path
 
 import pytest
 
-from credalens._files import replacing
+from credalens._files import check_folder, replacing
 
 
 def write_half(path, error):
@@ -65,3 +66,25 @@ def test_the_mode_is_that_of_any_other_new_file(tmp_path, mask):
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "no" / "a.csv"):
         pass
+
+
+def test_a_folder_that_can_be_written_to_is_left_as_it_was(tmp_path):
+    check_folder(tmp_path)
+    check_folder(tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_below_a_file_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "a").touch()
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a", "a/b/c"):
+        with pytest.raises(NotADirectoryError, match=rf"^{folder}: .*a is a file; name a folder"):
+            check_folder(Path(folder))
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_folder_that_even_root_cannot_write_to_is_refused():
+    for folder in ("/proc", "/proc/a/b"):
+        message = rf"^{folder}: /proc cannot be written to \(.*\); name another folder"
+        with pytest.raises(PermissionError, match=message):
+            check_folder(Path(folder))

@@ -1,6 +1,7 @@
 """`credalens pick`: the right rows, in the right order, for the right reason."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,3 +160,8 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         assert message in call("pick", models[0], *arguments, code=2).stderr
         assert [path.name for path in tmp_path.iterdir()] == ["models"]
+
+    @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+    def test_a_folder_that_cannot_be_written_to_is_refused_first(self):
+        done = call("pick", "no such model.npy", "--budget", 1, "-o", "/proc/a.csv", code=2)
+        assert "/proc cannot be written to" in done.stderr

@@ -1,6 +1,7 @@
 """``credalens report`` and ``score --report``: the same page as from Python."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,6 +99,12 @@ def test_refusals_of_the_command(models, tmp_path, monkeypatch, arguments, messa
     command, *options = arguments
     assert message in call(command, folder, *options, code=2).stderr
     assert [path.name for path in tmp_path.iterdir()] == ["models"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_folder_that_cannot_be_written_to_is_refused_first():
+    done = call("report", "no such model.npy", "-o", "/proc/r.html", code=2)
+    assert "/proc cannot be written to" in done.stderr
 
 
 # ---------------------------------------------------------------- without the extra

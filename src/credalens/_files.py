@@ -27,3 +27,21 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse, before any work is done, a folder that files could not be written into.
+
+    It need not be there yet: then the nearest folder above it is looked at. Whether a file can be
+    made is tried, since modes do not tell of read-only disks, and the file leaves no trace.
+    """
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(f"{folder}: {there} is a file; name a folder")
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise PermissionError(
+            f"{folder}: {there} cannot be written to ({error.strerror}); name another folder"
+        ) from error

@@ -50,7 +50,8 @@ def evaluate(
         typer.Option(
             "--output",
             "-o",
-            help="Folder for evaluation.csv and rejection_curves.png.",
+            help="Folder for evaluation.csv, rejection_curves.png and, with --target-accuracy, "
+            "guarantee.csv.",
             show_default="only print",
         ),
     ] = None,
@@ -83,10 +84,13 @@ def evaluate(
     rows; from 10 million on there are no bootstrap intervals, and a guarantee comes from about as
     many rows, drawn at random.
     """  # fmt: skip
+    from credalens._files import check_folder
     from credalens.datasets.cluster.results import is_score_folder
 
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
         _check_shares(target_accuracy, confidence)
+        if output is not None:
+            check_folder(output)
         resampling: dict[str, Any] = {
             "n_bootstrap": bootstrap,
             "confidence": confidence,
@@ -96,16 +100,16 @@ def evaluate(
             found = _of_folder(inputs, manners, score, bins, resampling)
         else:
             found = _of_predictions(inputs, measuring, manners, score, bins, resampling, output)
-        qualities = found.qualities
-        _show(found.n_rows, qualities, resampling["n_bootstrap"], confidence)
         answers = {}
         if target_accuracy is not None:
             answers = _guarantees(*found.labelled(), target_accuracy, confidence, seed)
-            _show_guarantees(answers, target_accuracy, confidence)
+        # Files first: who reads what is printed may stop reading.
         if output is not None:
-            output.mkdir(parents=True, exist_ok=True)
-            for path in _write(output, qualities, answers):
+            for path in _write(output, found, answers):
                 note(f"wrote {path}", manners.quiet)
+        _show(found.n_rows, found.qualities, resampling["n_bootstrap"], confidence)
+        if target_accuracy is not None:
+            _show_guarantees(answers, target_accuracy, confidence)
 
 
 #: Rows of a folder of scores up to which a few numbers of each are held in memory.
@@ -120,6 +124,8 @@ class _Found:
     qualities: dict[str, "ScoreQuality"]
     #: Gives what was right, and the scores that a guarantee is wanted for.
     labelled: Callable[[], tuple[Any, dict[str, Any]]]
+    #: Whether bad rows were left out, and written down.
+    skipped: bool = False
 
 
 def _of_predictions(
@@ -141,10 +147,15 @@ def _of_predictions(
     describe(ensemble, manners)
     if not ensemble.has_labels:
         raise ValueError("labels: no file has them; pass --labels FILE or --label-column NAME")
-    side.parent.mkdir(parents=True, exist_ok=True)
-    correct, scores = _collect(ensemble, columns, inputs, manners, side)
+    correct, scores, dropped = _collect(ensemble, columns, inputs, manners)
+    if dropped:
+        side.parent.mkdir(parents=True, exist_ok=True)
+        write_dropped(dropped, side)
+    if not len(correct):
+        raise ValueError("rows: none is left; mend the files")
     qualities = _qualities(correct, scores, bins, resampling)
-    return _Found(len(correct), qualities, lambda: (correct, {n: scores[n] for n in chosen}))
+    wanted = {name: scores[name] for name in chosen}
+    return _Found(len(correct), qualities, lambda: (correct, wanted), bool(dropped))
 
 
 def _of_folder(
@@ -189,9 +200,9 @@ def _chosen(score: str | None, names: tuple[str, ...]) -> list[str]:
 
 
 def _collect(
-    ensemble: "Ensemble", columns: "ScoreColumns", inputs: Inputs, manners: Manners, side: Path
-) -> tuple[Any, dict[str, Any]]:
-    """Return what was right, and the scores; these few columns are kept in memory."""
+    ensemble: "Ensemble", columns: "ScoreColumns", inputs: Inputs, manners: Manners
+) -> tuple[Any, dict[str, Any], list[Any]]:
+    """Return what was right, the scores (these few columns are kept), and what was left out."""
     import numpy as np
 
     from credalens.datasets.files.scoring import scored_chunks
@@ -204,11 +215,7 @@ def _collect(
             dropped.extend(chunk.dropped)
             show(chunk.stop, ensemble.expected_rows)
     whole = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
-    correct = whole.pop("correct")
-    write_dropped(dropped, side)
-    if not len(correct):
-        raise ValueError("rows: none is left; mend the files")
-    return correct, whole
+    return whole.pop("correct"), whole, dropped
 
 
 def _qualities(
@@ -283,17 +290,24 @@ def _show_guarantees(answers: dict[str, "Guarantee"], target: float, confidence:
         )
 
 
-def _write(
-    folder: Path, qualities: dict[str, "ScoreQuality"], answers: dict[str, "Guarantee"]
-) -> list[Path]:
-    """Write the numbers and the picture, each whole or not at all."""
+def _write(folder: Path, found: _Found, answers: dict[str, "Guarantee"]) -> list[Path]:
+    """Write the numbers and the picture, each whole or not at all.
+
+    What an earlier evaluation has left there and this one does not replace goes first: it would
+    look as if it belonged to this one.
+    """
     from dataclasses import asdict
 
     from credalens._files import replacing
     from credalens.datasets.files.output import as_batch, write_csv
     from credalens.plots import rejection_curves
 
-    tables = {EVALUATION: _rows(qualities)}
+    folder.mkdir(parents=True, exist_ok=True)
+    if not answers:
+        (folder / GUARANTEE).unlink(missing_ok=True)
+    if not found.skipped:
+        skipped_path(folder / EVALUATION).unlink(missing_ok=True)
+    tables = {EVALUATION: _rows(found.qualities)}
     if answers:
         rows = [{"score": name, **asdict(answer)} for name, answer in answers.items()]
         tables[GUARANTEE] = [
@@ -304,7 +318,7 @@ def _write(
         with replacing(folder / name) as path, path.open("wb") as stream:
             write_csv([batch], stream)
     with replacing(folder / CURVES) as path:
-        drawn = rejection_curves({name: quality.curve for name, quality in qualities.items()})
+        drawn = rejection_curves({name: q.curve for name, q in found.qualities.items()})
         drawn.figure.savefig(path, dpi=150)
     return [*(folder / name for name in tables), folder / CURVES]
 

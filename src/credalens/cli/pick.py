@@ -71,11 +71,13 @@ def pick(
             raise ValueError(f"--reject: is {reject:g}; pass a share between 0 and 1, e.g. 0.1")
         if "-" in inputs.files:
             raise ValueError("stdin: the rows are read twice; write them to a file first")
+        from credalens._files import check_folder
         from credalens.datasets.files.output import check_output
         from credalens.evaluation import rejection_order
 
         if output is not None:
             check_output(output)
+            check_folder(output.parent)
         ensemble = inputs.open()
         columns = measuring.scores(ensemble.n_classes)
         key = _key(by, columns.names)

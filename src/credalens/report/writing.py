@@ -11,7 +11,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens._arrays import BLOCK_BYTES, Array
-from credalens._files import replacing
+from credalens._files import check_folder, replacing
 from credalens.evaluation.labels import UNKNOWN, label_indices
 from credalens.report import library
 from credalens.report.data import Collector, Subject, choose_measures
@@ -137,6 +137,7 @@ def check_path(path: Any) -> Path:
         _validation.refuse("path", f"{file} has another ending", "name it report.html")
     if not file.parent.is_dir():
         _validation.refuse("path", f"{file.parent} is not a folder", "make it first")
+    check_folder(file.parent)
     return file
 
 
