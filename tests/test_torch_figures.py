@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -45,6 +46,21 @@ def trained(n=200, M=5, K=4, seed=0, sure=3.0):
         Settings(), Predictions(names, P, y), tuple("abcdefgh"[:K]), levels, levels + 0.01,
         np.arange(M) - 1, np.array([0.95]), 999, 12.0, 20.0,
     )  # fmt: skip
+
+
+def test_what_cannot_be_trained_leaves_no_folder(tmp_path, monkeypatch):
+    args = ["figure3", "--out", str(tmp_path / "out"), "--data"]
+    done = runner.invoke(commands.reproduce, [*args, str(tmp_path / "nodir")])
+    assert done.exit_code == 2
+    assert "nodir" in done.stderr
+    X, y = np.zeros((4, 1, 2, 2), np.uint8), np.arange(4) % 2
+    images = relative_likelihood.Images("fashion-mnist", X, y, X, y, ("a", "b"))
+    monkeypatch.setattr(relative_likelihood, "load_images", lambda name, data: images)
+    for key in ("torch", "credalens.predictors.torch"):
+        monkeypatch.setitem(sys.modules, key, None)
+    done = runner.invoke(commands.reproduce, [*args, str(tmp_path)])
+    assert done.exit_code == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def read_csv(path):

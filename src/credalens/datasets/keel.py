@@ -173,7 +173,7 @@ def find_keel(name: str, source: str | Path | None = None) -> Path:
     Raises
     ------
     MissingDatasetError
-        If the name is unknown or no source has it.
+        If the name is unknown, the folder is not there, or no source has it.
 
     Examples
     --------
@@ -188,6 +188,9 @@ def find_keel(name: str, source: str | Path | None = None) -> Path:
     tried = []
     folder = source or os.environ.get("CREDALENS_DATA")
     if folder:
+        if not Path(folder).is_dir():
+            which = "source" if source else "CREDALENS_DATA"
+            raise MissingDatasetError(f"{which}: {folder} is not a folder; check the name")
         spellings = {name, name.replace("-", "_"), name.replace("_", "-")}
         for parent in (Path(folder), Path(folder, "keel")):
             for spelling in sorted(spellings):

@@ -6,13 +6,13 @@ import functools
 import importlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from credalens._files import replacing
+from credalens._files import check_folder, replacing
 from credalens.datasets import Dataset
 from credalens.experiments.protocol import Config, components, run_piece
 
@@ -26,23 +26,33 @@ class OtherRunError(ValueError):
     """The folder holds pieces that were computed with other settings."""
 
 
-def claim(path: Path, wanted: dict[str, Any], what: str, option: str) -> None:
-    """Make the folder of `path` and keep the settings there, or check that they are these.
+def check_settings(path: Path, wanted: dict[str, Any], what: str, option: str) -> None:
+    """Refuse a folder whose settings, if there are any at `path`, are not these.
 
     `what` the folder holds, and the `option` that names another one, are for the refusal.
     """
-    if path.exists():
-        found = json.loads(path.read_text())
-        different = sorted(key for key in wanted if found.get(key) != wanted[key])
-        if different:
-            raise OtherRunError(
-                f"{path.parent} holds {what} with another {', '.join(different)}; choose another "
-                f"folder for {option}, or remove this one"
-            )
+    check_folder(path.parent)
+    if not path.exists():
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(wanted, indent=1) + "\n")
+    found = json.loads(path.read_text())
+    different = sorted(key for key in wanted if found.get(key) != wanted[key])
+    if different:
+        raise OtherRunError(
+            f"{path.parent} holds {what} with another {', '.join(different)}; choose another "
+            f"folder for {option}, or remove this one"
+        )
+
+
+def keep_settings(path: Path, settings: dict[str, Any]) -> None:
+    """Make the folder of `path` and keep the settings there, if there are none yet.
+
+    Called when the first result is at hand or certain to come: a run that cannot begin leaves no
+    folder.
+    """
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(settings, indent=1) + "\n")
 
 
 @dataclass
@@ -52,10 +62,14 @@ class Store:
     folder: Path
     config: Config
 
-    def open(self) -> None:
-        """Make the folder, or check that its pieces belong to this configuration."""
-        claim(self.folder / "config.json", self.config.describe(), "a run", "--out")
-        self.folder.joinpath("pieces").mkdir(exist_ok=True)
+    @property
+    def settings(self) -> Path:
+        """Where the configuration is kept."""
+        return self.folder / "config.json"
+
+    def check(self) -> None:
+        """Refuse a folder with pieces of another configuration, or that cannot be written to."""
+        check_settings(self.settings, self.config.describe(), "a run", "--out")
 
     def path(self, name: str, split: int) -> Path:
         """Return where a piece is kept."""
@@ -76,7 +90,9 @@ class Store:
         return piece if wanted <= set(piece["measures"]) else None
 
     def write(self, piece: Piece) -> None:
-        """Keep a piece; it is there whole or not at all."""
+        """Keep a piece; it is there whole or not at all. The first one makes the folder."""
+        keep_settings(self.settings, self.config.describe())
+        self.folder.joinpath("pieces").mkdir(exist_ok=True)
         with replacing(self.path(piece["dataset"], piece["split"])) as temporary:
             temporary.write_text(json.dumps(piece) + "\n")
 
@@ -123,6 +139,7 @@ def compute(
     families: Sequence[str],
     load: Callable[[str], Dataset],
     *,
+    files: Mapping[str, Path] | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     minutes: float | None = None,
@@ -130,11 +147,12 @@ def compute(
 ) -> Outcome:
     """Compute what is not there yet, keep each piece as it comes, and return all of them.
 
-    `advance` is told of every piece that is done. After `minutes` no further piece is begun.
+    `advance` is told of every piece that is done. After `minutes` no further piece is begun. The
+    reasons of failures name the file of the dataset, if it has one in `files`.
     """
     from joblib import Parallel, delayed
 
-    store.open()
+    store.check()
     done = {key: store.read(*key, families) for key in order}
     outcome = Outcome([], n_kept=sum(piece is not None for piece in done.values()))
     for key, kept in done.items():
@@ -166,7 +184,8 @@ def compute(
                 store.write(piece)
                 done[name, split] = piece
             elif failure is not None:
-                outcome.failures.setdefault(name, failure)
+                where = f"{files[name]}: " if files and name in files else ""
+                outcome.failures.setdefault(name, where + failure)
             else:
                 outcome.n_left += 1
             advance(name, split)

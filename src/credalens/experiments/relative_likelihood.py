@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 import warnings
 import zipfile
@@ -16,7 +17,7 @@ from credalens._arrays import Array
 from credalens._files import replacing
 from credalens.datasets import Images, Predictions, load_images
 from credalens.experiments.networks import SMALL, find_factory, standardized
-from credalens.experiments.pieces import claim
+from credalens.experiments.pieces import check_settings, keep_settings
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -112,10 +113,15 @@ def obtain(
     progress : bool, optional
         A progress bar; by default on a terminal only.
     """
-    claim(folder / "settings.json", settings.describe(), "an ensemble", "--ensemble")
+    described = folder / "settings.json"
+    check_settings(described, settings.describe(), "an ensemble", "--ensemble")
     path = folder / "predictions.npz"
     if not path.exists():
         images = _cut(load_images(settings.dataset, data), settings.size)
+        # Without PyTorch or the network there will be no training, and no folder is made for it.
+        importlib.import_module("credalens.predictors.torch")
+        find_factory(settings.backbone)
+        keep_settings(described, settings.describe())
         fitted, times = _fit(settings, images, folder / "checkpoints", device, progress)
         _write(path, fitted, images, times)
     return _read(path, settings)

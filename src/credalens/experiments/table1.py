@@ -40,7 +40,7 @@ class Measure:
     exponential: bool = False
 
 
-MEASURES = (
+TIMED = (
     Measure("TU, TV", cl.total_uncertainty, "M K"),
     Measure("TU, entropy", cl.upper_entropy, "T_conv M K", agreeing=False),
     Measure("AU upper, TV, members agree", lambda Q: Q.maximin(), "M K at least"),
@@ -135,7 +135,7 @@ def fit(times: dict[tuple[int, int], float], exponential: bool) -> Fit:
 
 @one_thread()
 def measure_all(
-    measures: Sequence[Measure] = MEASURES,
+    measures: Sequence[Measure] = TIMED,
     *,
     members: Iterable[int] = MEMBERS,
     classes: Iterable[int] = CLASSES,
@@ -153,7 +153,7 @@ def measure_all(
     return fits
 
 
-def as_table(fits: dict[str, Fit], measures: Sequence[Measure] = MEASURES) -> Table:
+def as_table(fits: dict[str, Fit], measures: Sequence[Measure] = TIMED) -> Table:
     """Return the exponents beside the paper's complexities."""
     table = Table(
         "Growth of the time for one instance",

@@ -35,7 +35,7 @@ from credalens.experiments.summary import (
     summarize,
     ties,
 )
-from credalens.experiments.tables import Cell, Table, versions
+from credalens.experiments.tables import Cell, Table, counted, versions
 
 #: ``--datasets small`` means those of the paper with at most so many rows.
 SMALL = 2000
@@ -52,6 +52,8 @@ class Sources:
 
     sizes: dict[str, int]
     load: Callable[[str], Dataset]
+    #: Of those that are read from a file.
+    files: dict[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,10 @@ def keel(names: str = "all", folder: Path | None = None) -> Sources:
     Raises
     ------
     MissingDatasetError
-        For an unknown name, or a file that no source has.
+        For an unknown name, a folder that is not there, or a file that no source has.
     """
+    if folder is not None and not folder.is_dir():
+        raise MissingDatasetError(f"data: {folder} is not a folder; check the name")
     if names == "all":
         wanted = list(KEEL)
     elif names == "small":
@@ -112,7 +116,7 @@ def keel(names: str = "all", folder: Path | None = None) -> Sources:
         name: KEEL[name].n if name in KEEL else path.stat().st_size // 50
         for name, path in paths.items()
     }
-    return Sources(sizes, lambda name: read_dat(paths[name]))
+    return Sources(sizes, lambda name: read_dat(paths[name]), paths)
 
 
 def run(
@@ -128,6 +132,9 @@ def run(
     advance: Callable[[str, int], None] = lambda name, split: None,
 ) -> Result:
     """Compute what is not in the folder `out` yet, and write the table in four formats.
+
+    A dataset that fails is left out, with the reason in the text. Without any result no table is
+    written, and if that is not for want of time, it is an error.
 
     Examples
     --------
@@ -147,16 +154,24 @@ def run(
         order,
         families,
         sources.load,
+        files=sources.files,
         jobs=jobs,
         scheduler=scheduler,
         minutes=minutes,
         advance=advance,
     )
+    if outcome.failures and not outcome.pieces and not outcome.n_left:
+        name, reason = next(iter(outcome.failures.items()))
+        more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
+        raise ValueError(f"{name}: {reason}{more}; no dataset is left for the table")
     rows = summarize(outcome.pieces, families)
     tables = [as_table(group, [row for row in rows if row.group == group]) for group in GROUPS]
     notes = remarks(outcome, config, splits)
     shown = [table for table in tables if table.rows]
-    text = "\n\n".join([*(table.text() for table in shown), "\n".join(notes)]) + "\n"
+    words = remarks(outcome, config, splits, best="*")
+    text = "\n\n".join([*(table.text() for table in shown), "\n".join(words)]) + "\n"
+    if not rows:
+        return Result(rows, text, outcome)
     files = {
         "table2.txt": text,
         "table2.md": "\n\n".join(
@@ -204,7 +219,7 @@ def as_table(group: str, rows: Sequence[Row]) -> Table:
     """Return the cells of one group of datasets."""
     words = {"tv": "TV", "hartley": "Hartley", "entropy": "Entropy"}
     n = rows[0].n_datasets if rows else 0
-    table = Table(f"{group}, {n} dataset{'s' if n != 1 else ''}", _HEADER)
+    table = Table(f"{group}, {counted(n, 'dataset')}", _HEADER)
     for component in dict.fromkeys(row.component for row in rows):
         block = [row for row in rows if row.component == component]
         bold = {
@@ -239,8 +254,8 @@ def _beside(mean: float, paper: float | None) -> tuple[Cell, Cell]:
     return Cell(f"{paper:.1f}"), Cell(f"{mean - paper:+.1f}")
 
 
-def remarks(outcome: Outcome, config: Config, splits: int) -> list[str]:
-    """Return what a reader must know beside the numbers."""
+def remarks(outcome: Outcome, config: Config, splits: int, best: str = "bold") -> list[str]:
+    """Return what a reader must know beside the numbers; `best` says how the best are marked."""
     pieces = outcome.pieces
     settings = config.describe()
     low, high = settings["n_estimators"]
@@ -248,11 +263,11 @@ def remarks(outcome: Outcome, config: Config, splits: int) -> list[str]:
         "AUC: area under accuracy against share rejected over its length, 1 is perfect; area: not "
         f"divided, as the paper prints it, at most {100 * (config.bins - 1) / config.bins:.1f} %; "
         "MR: share of steps that do not lose accuracy.",
-        "Mean ± standard deviation (ddof = 1) over datasets of the means over splits; bold: within "
-        "one standard error of the best. diff: ours minus the paper's.",
+        "Mean ± standard deviation (ddof = 1) over datasets of the means over splits; "
+        f"{best}: within one standard error of the best. diff: ours minus the paper's.",
         f"{config.members} random forests, n_estimators {low}-{high}, max_depth from "
         f"{', '.join(map(str, settings['max_depth']))}, else scikit-learn's defaults; "
-        f"{splits} stratified splits {100 - 100 * config.test_share:.0f}/"
+        f"{counted(splits, 'stratified split')} {100 - 100 * config.test_share:.0f}/"
         f"{100 * config.test_share:.0f}, seed {config.seed}.",
         "Time: seconds of one core for the whole test part of a split; a difference takes the time "
         "of both its terms.",
@@ -263,7 +278,8 @@ def remarks(outcome: Outcome, config: Config, splits: int) -> list[str]:
         notes.append(f"Fewer than {splits} splits: {unfinished}.")
     notes += [f"Failed: {name}: {reason}" for name, reason in outcome.failures.items()]
     if outcome.n_left:
-        notes.append(f"{outcome.n_left} pieces left out by the time limit; run again to go on.")
+        left = counted(outcome.n_left, "piece")
+        notes.append(f"{left} left out by the time limit; run again to go on.")
     return notes + _costs(pieces)
 
 
@@ -274,7 +290,7 @@ def _unfinished(pieces: Sequence[dict[str, Any]], splits: int) -> str:
         if len(found) < splits:
             names.setdefault(len(found), []).append(name)
     return "; ".join(
-        f"{count} of {', '.join(some) if len(some) <= 8 else f'{len(some)} datasets'}"
+        f"{count} of {', '.join(some) if len(some) <= 8 else counted(len(some), 'dataset')}"
         for count, some in sorted(names.items())
     )
 

@@ -62,9 +62,11 @@ def with_ensemble(
     """Train the ensemble, or take it from its folder, and draw the figure."""
     from dataclasses import replace
 
+    from credalens._files import check_folder
     from credalens.experiments import relative_likelihood as experiment
 
     with conduct(resumes=True):
+        check_folder(out)
         wanted = experiment.Settings(
             levels=experiment.parse_levels(levels),
             size=replace(

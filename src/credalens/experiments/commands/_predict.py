@@ -32,7 +32,7 @@ def _predict(dataset: str, models: str, out: Path, cache: Path) -> None:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         refuse(f"{reason}; fetching images and networks needs the internet")
     for path in paths:
-        typer.echo(f"wrote {path}")
+        typer.echo(f"wrote {path}", err=True)
 
 
 _Models = Annotated[

@@ -30,4 +30,4 @@ def command(
         Q = experiment.EXAMPLE if predictions is None else read_members(predictions)
         paths = experiment.run(out, Q)
     for path in paths:
-        typer.echo(f"wrote {path}")
+        typer.echo(f"wrote {path}", err=True)

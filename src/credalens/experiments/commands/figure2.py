@@ -37,11 +37,13 @@ def command(
     seed: Annotated[int, typer.Option(min=0, help="Seeds Hartley where it is sampled.")] = 0,
 ) -> None:
     """Figure 2: accuracy-rejection curves of an ensemble of networks."""
+    from credalens._files import check_folder
     from credalens.datasets import read_predictions
     from credalens.experiments import figure2 as experiment
     from credalens.experiments.table2 import check_families
 
     with conduct():
+        check_folder(out)
         text = experiment.run(
             read_predictions(predictions, labels),
             out,
@@ -51,4 +53,4 @@ def command(
             seed=seed,
         )
     typer.echo(text)
-    typer.echo(f"wrote {out}/figure2.png, .pdf, .csv and .md")
+    typer.echo(f"wrote {out}/figure2.png, .pdf, .csv and .md", err=True)

@@ -45,4 +45,4 @@ def command(
         seed=seed,
     )
     typer.echo(text)
-    typer.echo(f"wrote {out}/figure3.png, .pdf, .csv, .md and figure3_curves.csv")
+    typer.echo(f"wrote {out}/figure3.png, .pdf, .csv, .md and figure3_curves.csv", err=True)

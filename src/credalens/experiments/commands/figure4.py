@@ -50,4 +50,4 @@ def command(
         seed=seed,
     )
     typer.echo(text)
-    typer.echo(f"wrote {out}/figure4.png, .pdf, .csv, .md and figure4_curves.csv")
+    typer.echo(f"wrote {out}/figure4.png, .pdf, .csv, .md and figure4_curves.csv", err=True)

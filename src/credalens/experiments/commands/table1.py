@@ -21,9 +21,11 @@ def command(
     ] = Path("credalens-table1"),
 ) -> None:
     """Table 1: how the time of each measure grows."""
+    from credalens._files import check_folder
     from credalens.experiments import table1 as experiment
 
-    with conduct(), progress(len(experiment.MEASURES), "table 1") as advance:
+    with conduct(), progress(len(experiment.TIMED), "table 1") as advance:
+        check_folder(out)
         text = experiment.run(out, advance=lambda name: advance(1, name))
     typer.echo(text)
-    typer.echo(f"wrote {out}/table1.txt, .md, .tex, .png, .pdf and table1_times.csv")
+    typer.echo(f"wrote {out}/table1.txt, .md, .tex, .png, .pdf and table1_times.csv", err=True)

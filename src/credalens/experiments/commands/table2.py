@@ -83,6 +83,6 @@ def command(
             )
     typer.echo(result.text, nl=False)
     for path in result.files:
-        typer.echo(f"wrote {path}")
+        typer.echo(f"wrote {path}", err=True)
     if result.outcome.failures:
         raise typer.Exit(1)
