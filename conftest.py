@@ -1,11 +1,16 @@
 """What is collected where, and what takes its time."""
 
+import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 collect_ignore_glob = [] if find_spec("torch") else ["src/credalens/predictors/torch/*"]
+
+# No windows, also where there is a screen.
+os.environ.setdefault("MPLBACKEND", "Agg")
 
 TUTORIALS = Path(__file__).parent / "docs" / "tutorials"
 
@@ -15,3 +20,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if TUTORIALS in item.path.parents or "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def figures_closed():
+    """Close the figures of a test: pyplot keeps them alive."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
@@ -204,13 +205,36 @@ def test_pictures_can_be_saved():
         assert len(data) > 2000
 
 
-def test_pictures_need_no_screen():
-    """No pyplot: it would pick a backend, and keep every figure alive."""
+PLOTS = [
+    lambda **where: cl.plots.rejection_curves({"TU": curve(0)}, **where),
+    lambda **where: cl.plots.simplex([[1, 0, 0], [0, 1, 0]], **where),
+    lambda **where: cl.plots.distributions({"TU": [0.1, 0.2]}, **where),
+    lambda **where: cl.plots.ood_curves({"TU": cl.ood_scores([0.1], [0.4, 0.8])}, **where),
+]
+
+
+@pytest.mark.parametrize("draw", PLOTS)
+def test_new_figures_are_those_that_pyplot_shows(draw):
+    ax = draw()
+    assert pyplot.gcf() is ax.figure
+    assert draw(ax=Figure().add_subplot()).figure is not ax.figure
+    assert pyplot.get_fignums() == [ax.figure.number]
+
+
+def test_given_axes_need_no_pyplot():
+    """It would pick a backend, and keep every figure alive."""
     program = (
         "import sys, credalens as cl\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "cl.plots.simplex([[1, 0, 0], [0, 1, 0]])\n"
+        "from matplotlib.figure import Figure\n"
+        "cl.plots.simplex([[1, 0, 0], [0, 1, 0]], ax=Figure().add_subplot())\n"
         "print('matplotlib.pyplot' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "False"), done.stderr
+
+
+def test_many_curves_can_be_told_apart():
+    ax = cl.plots.rejection_curves({str(i): curve(i) for i in range(16)})
+    assert len({(line.get_color(), line.get_linestyle(), str(line._dash_pattern))
+                for line in ax.get_lines()}) == 16  # fmt: skip

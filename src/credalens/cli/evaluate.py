@@ -298,6 +298,8 @@ def _write(folder: Path, found: _Found, answers: dict[str, "Guarantee"]) -> list
     """
     from dataclasses import asdict
 
+    from matplotlib.figure import Figure
+
     from credalens._files import replacing
     from credalens.datasets.files.output import as_batch, write_csv
     from credalens.plots import rejection_curves
@@ -318,8 +320,10 @@ def _write(folder: Path, found: _Found, answers: dict[str, "Guarantee"]) -> list
         with replacing(folder / name) as path, path.open("wb") as stream:
             write_csv([batch], stream)
     with replacing(folder / CURVES) as path:
-        drawn = rejection_curves({name: q.curve for name, q in found.qualities.items()})
-        drawn.figure.savefig(path, dpi=150)
+        figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+        curves = {name: q.curve for name, q in found.qualities.items()}
+        rejection_curves(curves, ax=figure.add_subplot())
+        figure.savefig(path, dpi=150)
     return [*(folder / name for name in tables), folder / CURVES]
 
 

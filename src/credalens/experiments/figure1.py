@@ -29,7 +29,10 @@ def run(out: Path, Q: Any = EXAMPLE) -> list[Path]:
     ...     [path.name for path in figure1.run(pathlib.Path(folder))]
     ['figure1.png', 'figure1.pdf']
     """
-    figure = decomposition(Q)[0].figure
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12.6, 4.4), layout="constrained")
+    decomposition(Q, axes=figure.subplots(1, 3))
     return save(figure, out, "figure1")
 
 

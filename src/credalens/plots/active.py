@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from credalens.evaluation import ActiveLearning
-from credalens.plots.style import COLOURS, LINES, QUIET
+from credalens.plots.style import LINES, QUIET, line, new_axes
 
 
 def active_learning_curves(found: ActiveLearning, *, ax: Any = None) -> Any:
@@ -33,24 +33,26 @@ def active_learning_curves(found: ActiveLearning, *, ax: Any = None) -> Any:
     ['TU (mean 0.650)', 'random (mean 0.600)']
     """
     if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(6.4, 4.4), layout="constrained").add_subplot()
+        ax = new_axes(6.4, 4.4)
     for i, name in enumerate(found.accuracy):
         quiet = name == "random"
-        colour = QUIET if quiet else COLOURS[i % len(COLOURS)]
+        style = {"color": QUIET, "ls": LINES[4]} if quiet else line(i)
         mean, spread = found.mean(name), found.spread(name)
         ax.plot(
             found.n_labels,
             mean,
-            color=colour,
-            ls=LINES[4] if quiet else LINES[i % len(LINES)],
+            **style,
             lw=1.3 if quiet else 2,
             label=f"{name} (mean {found.auc(name):.3f})",
         )
         if spread.any():
             ax.fill_between(
-                found.n_labels, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0
+                found.n_labels,
+                mean - spread,
+                mean + spread,
+                color=style["color"],
+                alpha=0.15,
+                lw=0,
             )
     ax.set_xlabel("labels")
     ax.set_ylabel("accuracy on the test part")

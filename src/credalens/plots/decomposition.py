@@ -12,7 +12,7 @@ from credalens import _validation
 from credalens._arrays import Array
 from credalens.measures import quantify
 from credalens.plots.simplex import simplex, to_plane
-from credalens.plots.style import COLOURS, QUIET
+from credalens.plots.style import COLOURS, QUIET, new_axes
 from credalens.sets import as_credal_set
 
 
@@ -110,7 +110,7 @@ def decomposition(
 ) -> Any:
     """Draw the total, aleatoric and epistemic uncertainty of a set over three classes.
 
-    Each arrow joins two distributions whose total variation distance is the number beside it.
+    Each arrow joins two distributions whose total variation distance is the number below.
     Total: the member farthest from the vertex that is nearest to the whole set. Aleatoric: the
     least and the most ambiguous distribution of the set, each with its nearest vertex. Epistemic:
     the two members farthest apart; the uncertainty is half of their distance.
@@ -135,9 +135,7 @@ def decomposition(
     '(a) Total: 0.70'
     """
     if axes is None:
-        from matplotlib.figure import Figure
-
-        axes = Figure(figsize=(12.6, 4.4), layout="constrained").subplots(1, 3)
+        axes = new_axes(12.6, 4.4, columns=3)
     for ax in axes:
         simplex(Q, class_names=class_names, ax=ax)
     found = witnesses(Q)
@@ -153,29 +151,16 @@ def decomposition(
 
 
 def _arrow(ax: Any, witness: Witness, name: str, colour: str = COLOURS[1], times: int = 1) -> None:
-    from matplotlib.patheffects import withStroke
-
+    """Join two distributions; the number stands below the triangle, where nothing is in its way."""
     start, end = to_plane(witness.start), to_plane(witness.end)
-    ax.plot(*start, "o", ms=6, color=colour, zorder=4)
-    if np.array_equal(start, end):
-        return
-    ax.annotate(
-        "", end, start, arrowprops={"arrowstyle": "<->", "color": colour, "lw": 1.8}, zorder=4
+    ax.plot(
+        *start, "o-", ms=6, color=colour, zorder=4, label=f"{name} = {times * witness.value:.2f}"
     )
-    across = end - start
-    # Read from left to right, above the arrow.
-    along = (across if across[0] >= 0 else -across) / np.hypot(*across)
-    ax.annotate(
-        f"{name} = {times * witness.value:.2f}",
-        (start + end) / 2 + 0.035 * np.array([-along[1], along[0]]),
-        color=colour,
-        ha="center",
-        va="center",
-        rotation=np.degrees(np.arctan2(along[1], along[0])),
-        rotation_mode="anchor",
-        zorder=5,
-        path_effects=[withStroke(linewidth=3, foreground="white")],
-    )
+    if not np.array_equal(start, end):
+        ax.annotate(
+            "", end, start, arrowprops={"arrowstyle": "<->", "color": colour, "lw": 1.8}, zorder=4
+        )
+    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.1), ncols=2)
 
 
 def _levels(ax: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import Array
 from credalens.measures import Interval
-from credalens.plots.style import COLOURS, LINES
+from credalens.plots.style import LINES, line, new_axes
 
 
 def distributions(scores: Mapping[str, Any], *, ax: Any = None) -> Any:
@@ -40,14 +40,11 @@ def distributions(scores: Mapping[str, Any], *, ax: Any = None) -> Any:
         _validation.refuse("scores", "is empty", "pass at least one named score")
     checked = {name: _ends(score, f"scores[{name!r}]") for name, score in scores.items()}
     if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(6.4, 4.4), layout="constrained").add_subplot()
+        ax = new_axes(6.4, 4.4)
     for i, (name, ends) in enumerate(checked.items()):
-        colour = COLOURS[i % len(COLOURS)]
-        lines = LINES[i % len(LINES)], LINES[-1]
-        for end, values, line in zip(_words(ends), ends, lines, strict=False):
-            _draw(ax, f"{name}{end}", values, colour, line)
+        colour, dashes = line(i).values()
+        for end, values, ls in zip(_words(ends), ends, (dashes, LINES[-1]), strict=False):
+            _draw(ax, f"{name}{end}", values, colour, ls)
         if len(ends) == 2:
             _fill(ax, *ends, colour)
     ax.set_ylim(0, 1.02)
@@ -84,7 +81,7 @@ def _words(ends: tuple[Array, ...]) -> tuple[str, ...]:
     return ("",) if len(ends) == 1 else (", lower", ", upper")
 
 
-def _draw(ax: Any, name: str, values: Array, colour: str, line: Any) -> None:
+def _draw(ax: Any, name: str, values: Array, colour: str, ls: Any) -> None:
     median = float(np.median(values))
     # Not `Axes.ecdf`: with ties it either draws every instance or stops short of 1.
     steps, counts = np.unique(values, return_counts=True)
@@ -93,7 +90,7 @@ def _draw(ax: Any, name: str, values: Array, colour: str, line: Any) -> None:
         np.concatenate([[0.0], np.cumsum(counts) / len(values)]),
         drawstyle="steps-post",
         color=colour,
-        ls=line,
+        ls=ls,
         lw=2,
         label=f"{name} (median {median:.3f})",
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from credalens import _validation
 from credalens.evaluation import OODScores
-from credalens.plots.style import COLOURS, LINES, QUIET
+from credalens.plots.style import LINES, QUIET, line, new_axes
 
 
 def ood_curves(found: Mapping[str, OODScores], *, ax: Any = None) -> Any:
@@ -41,17 +41,14 @@ def ood_curves(found: Mapping[str, OODScores], *, ax: Any = None) -> Any:
         )
     ((positive, tpr),) = kinds
     if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(5.4, 4.8), layout="constrained").add_subplot()
+        ax = new_axes(5.4, 4.8)
     ax.plot([0, 1], [0, 1], color=QUIET, lw=1, ls=LINES[-1])
     ax.axhline(tpr, color=QUIET, lw=0.8, alpha=0.6)
     for i, (name, one) in enumerate(found.items()):
         ax.plot(
             one.false_positive_rate,
             one.true_positive_rate,
-            color=COLOURS[i % len(COLOURS)],
-            ls=LINES[i % len(LINES)],
+            **line(i),
             lw=2,
             label=f"{name} (AUROC {one.auroc:.3f}, FPR {one.fpr:.3f})",
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens.evaluation import RejectionCurve
-from credalens.plots.style import COLOURS, LINES, QUIET
+from credalens.plots.style import LINES, QUIET, line, new_axes
 
 
 def rejection_curves(
@@ -45,13 +45,11 @@ def rejection_curves(
     if not curves:
         _validation.refuse("curves", "is empty", "pass at least one named curve")
     if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(6.4, 4.4), layout="constrained").add_subplot()
+        ax = new_axes(6.4, 4.4)
     for i, (name, value) in enumerate(curves.items()):
-        _draw(ax, name, value, colour=COLOURS[i % len(COLOURS)], line=LINES[i % len(LINES)])
+        _draw(ax, name, value, line(i))
     for i, (name, value) in enumerate((reference or {}).items()):
-        _draw(ax, name, value, colour=QUIET, line=LINES[(2 * i + 4) % len(LINES)], width=1.1)
+        _draw(ax, name, value, {"color": QUIET, "ls": LINES[(2 * i + 4) % len(LINES)]}, width=1.1)
     ax.set_xlabel("share rejected")
     ax.set_ylabel("accuracy on the rest")
     ax.grid(alpha=0.25)
@@ -60,7 +58,7 @@ def rejection_curves(
     return ax
 
 
-def _draw(ax: Any, name: str, value: Any, *, colour: str, line: Any, width: float = 2.0) -> None:
+def _draw(ax: Any, name: str, value: Any, style: dict[str, Any], width: float = 2.0) -> None:
     several = [value] if isinstance(value, RejectionCurve) else list(value)
     if not several:
         _validation.refuse("curves", f"{name!r} has no curve", "pass at least one")
@@ -73,7 +71,7 @@ def _draw(ax: Any, name: str, value: Any, *, colour: str, line: Any, width: floa
     mean = accuracy.mean(axis=0)
     x = several[0].rejection
     auc = np.mean([curve.auc for curve in several])
-    ax.plot(x, mean, color=colour, ls=line, lw=width, label=f"{name} (AUC {auc:.3f})")
+    ax.plot(x, mean, lw=width, label=f"{name} (AUC {auc:.3f})", **style)
     if len(several) > 1:
         spread = accuracy.std(axis=0, ddof=1)
-        ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
+        ax.fill_between(x, mean - spread, mean + spread, color=style["color"], alpha=0.15, lw=0)

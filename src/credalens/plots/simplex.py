@@ -9,7 +9,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens._arrays import Array
-from credalens.plots.style import COLOURS, QUIET
+from credalens.plots.style import COLOURS, QUIET, new_axes
 from credalens.sets import as_credal_set
 
 #: Corners of the drawn triangle: classes 0 (left), 1 (right) and 2 (top).
@@ -88,9 +88,7 @@ def simplex(
     if labels is not None and len(labels) != len(members):
         _validation.refuse("labels", f"has {len(labels)} names", f"pass {len(members)}, one a set")
     if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(5.6, 5.2), layout="constrained").add_subplot()
+        ax = new_axes(5.6, 5.2)
     _triangle(ax, class_names, scale)
     for i, one in enumerate(members):
         _set(ax, one, COLOURS[i % len(COLOURS)], labels[i] if labels else None)
