@@ -17,11 +17,12 @@ torch.set_num_threads(1)  # Small networks are faster so, and other processes ar
 
 
 @functools.cache
-def digits():
+def digits(n=400):
+    """The first `n` for training, the next 200 for tests."""
     X, y = load_digits(return_X_y=True)
     X = (X / 16).astype(np.float32)
     X.flags.writeable = y.flags.writeable = False
-    return X[:400], y[:400], X[400:600], y[400:600]
+    return X[:n], y[:n], X[n : n + 200], y[n : n + 200]
 
 
 def factory():

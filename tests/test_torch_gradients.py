@@ -116,6 +116,30 @@ def test_wasserstein_with_many_classes_takes_its_gradient_from_the_dual():
     assert gradcheck(function, logits, atol=1e-6, fast_mode=True)
 
 
+def test_one_member_of_many_classes():
+    """Its widest pair is the member and itself."""
+    x = torch.softmax(torch.randn(64, 1, 128, dtype=torch.float64), -1).requires_grad_()
+    u = cl.quantify(unchecked(x))
+    (u.total + u.epistemic).sum().backward()
+    best = x.detach().argmax(-1, keepdim=True)
+    assert_allclose(x.grad, torch.zeros_like(x).scatter(-1, best, -1.0), atol=1e-12)
+
+
+class Twice(cl.distances.Distance):
+    """A distance that says no more than it must."""
+
+    def between(self, p, q):
+        return np.abs(p - q).sum(axis=-1)
+
+
+def test_distances_that_say_no_more_than_they_must_have_no_gradient():
+    for measure in (cl.epistemic_uncertainty, cl.maximum_mean_imprecision):
+        with pytest.raises(ValueError, match=r"^members: requires grad, and there is no gradient"):
+            measure(unchecked(members()), Twice())
+        assert_allclose(measure(unchecked(members().detach()), Twice()),
+                        2 * measure(unchecked(members().detach())))  # fmt: skip
+
+
 def test_hartley_with_many_classes():
     x = torch.tensor(disagreeing(2, 3, 11, seed=2), requires_grad=True)
     assert gradcheck(lambda x: cl.generalized_hartley(unchecked(x)), x, atol=1e-6)

@@ -1,12 +1,9 @@
 """Deep ensembles, dropout, interval heads, and variational networks under several priors."""
 
-import functools
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_digits
 
 import credalens as cl
 
@@ -14,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+import networks  # noqa: E402
 from credalens.predictors.torch import (  # noqa: E402
     CredalBayesianEnsemble,
     CredalDeepEnsemble,
@@ -26,15 +24,9 @@ from credalens.predictors.torch import (  # noqa: E402
 )
 from credalens.predictors.torch.bayesian import Normal, Prior, kl_divergence  # noqa: E402
 
-torch.set_num_threads(1)  # Small networks are faster so, and other processes are not disturbed.
 
-
-@functools.cache
 def digits():
-    X, y = load_digits(return_X_y=True)
-    X = (X / 16).astype(np.float32)
-    X.flags.writeable = y.flags.writeable = False
-    return X[:600], y[:600], X[600:800], y[600:800]
+    return networks.digits(600)
 
 
 def factory():

@@ -18,7 +18,7 @@ from credalens.sets.anywhere import anywhere
 
 #: Families by name; "tv" stands for any distance.
 FAMILIES = ("tv", "entropy", "hartley")
-MEASURES = frozenset({*NAMES, *FAMILIES})
+FAMILY_NAMES = frozenset({*NAMES, *FAMILIES})
 #: What each of them tells.
 COMPONENTS = ("total", "aleatoric", "epistemic")
 
@@ -80,7 +80,7 @@ def quantify(
     wanted = list(measure) if several else [measure]
     for one in wanted:
         if not isinstance(one, Distance):
-            _validation.one_of(one, "measure", MEASURES)
+            _validation.one_of(one, "measure", FAMILY_NAMES)
     unknown = hartley.keys() - {"method", "n_samples", "rtol"}
     if unknown:
         raise TypeError(f"quantify() got an unexpected keyword argument {min(unknown)!r}")

@@ -137,10 +137,7 @@ class CredalSet(ABC):
         """Return the smallest box round the set: its lower and upper class probabilities."""
         from credalens.sets.intervals import ProbabilityIntervals
 
-        # A row that sums to a little more than 1 may have an entry above 1.
-        low, high = self.lower(), self.upper()
-        xp = namespace(low)
-        return ProbabilityIntervals(xp.clip(low, max=1.0), xp.clip(high, max=1.0))
+        return ProbabilityIntervals(*class_bounds(self))
 
     def __len__(self) -> int:
         if not self.batch_shape:
@@ -397,6 +394,14 @@ def event_count(n_classes: int, batch_shape: tuple[int, ...] = ()) -> int:
             "pass fewer classes or a smaller batch; no measure needs the values of all events",
         )
     return 1 << n_classes
+
+
+def class_bounds(Q: CredalSet) -> tuple[Any, Any]:
+    """Return lower and upper class probabilities, where the rows of `Q` are, of at most 1."""
+    # A row that sums to a little more than 1 may have an entry above 1.
+    low, high = Q.lower(), Q.upper()
+    xp = namespace(low)
+    return xp.clip(low, max=1.0), xp.clip(high, max=1.0)
 
 
 def event_sums(x: Array) -> Array:

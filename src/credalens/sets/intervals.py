@@ -10,7 +10,7 @@ import numpy as np
 from credalens import _kernels, _validation
 from credalens._arrays import Array, namespace, num_threads, to_numpy
 from credalens.sets.anywhere import wherever
-from credalens.sets.base import CredalSet, event_sums
+from credalens.sets.base import CredalSet, class_bounds, event_sums
 from credalens.sets.excess import ExcessSet
 from credalens.sets.hull import ConvexHull
 from credalens.sets.support import largest, smallest_sum
@@ -118,8 +118,7 @@ class ProbabilityIntervals(ExcessSet):
         >>> cl.ProbabilityIntervals.from_members([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).upper()
         array([0.6, 0.7, 0.1])
         """
-        box = ConvexHull(members, normalize=normalize).to_intervals()
-        return cls(box.lower(), box.upper(), validate=False)
+        return cls(*class_bounds(ConvexHull(members, normalize=normalize)), validate=False)
 
     @property
     def bounds(self) -> tuple[Any, Any]:
