@@ -326,6 +326,14 @@ def number(value: Any, name: str, least: float) -> float:
     return float(value)
 
 
+def positive(value: Any, name: str) -> float:
+    """Return `value` as a float that is above 0 and finite."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not 0 < number < math.inf:
+        refuse(name, f"is {value!r}", "pass a positive number")
+    return number
+
+
 def whole_number(value: Any, name: str, least: int) -> int:
     """Return `value` as an int that is at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

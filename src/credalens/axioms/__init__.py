@@ -138,8 +138,7 @@ def check(
     """
     K = _validation.whole_number(n_classes, "n_classes", least=2)
     number = _validation.whole_number(n_sets, "n_sets", least=1)
-    if not 0 < tolerance < np.inf:
-        _validation.refuse("tolerance", f"is {tolerance!r}", "pass a positive number")
+    _validation.positive(tolerance, "tolerance")
     wanted, insisted = _names(axioms)
     if sets is ConvexHull:
         sets = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -224,8 +223,7 @@ class ConvexHull(MemberSet):
         if axis is None and is_sequence_of_arrays(logits):
             axis = 0
         logits = as_members(logits, axis, "logits")
-        if not isinstance(temperature, Real) or not 0 < temperature < np.inf:
-            _validation.refuse("temperature", f"is {temperature!r}", "pass a positive number")
+        temperature = _validation.positive(temperature, "temperature")
         origin = origin_of(logits)
         if origin.where == "lazy":
             build = partial(cls.from_logits, temperature=temperature)

@@ -14,9 +14,9 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from credalens._validation import refuse, whole_number
+from credalens._validation import positive, refuse, whole_number
 from credalens.predictors.torch.deep_ensemble import DeepEnsemble
-from credalens.predictors.torch.ensemble import positive, softmax
+from credalens.predictors.torch.ensemble import softmax
 from credalens.predictors.torch.training import (
     SAMPLE,
     Task,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Real
 from typing import Any, Self
 
 import torch
 from sklearn.exceptions import NotFittedError
 
-from credalens._validation import refuse, seed, whole_number
+from credalens._validation import positive, refuse, seed, whole_number
 from credalens.predictors.torch.checkpoints import Checkpoints
 from credalens.predictors.torch.data import Data, as_data
 from credalens.predictors.torch.training import (
@@ -173,14 +171,6 @@ def asked(ask: Callable[[Any], Any], data: Data) -> Any:
 def softmax(outputs: Any) -> Any:
     """Return probabilities, in float32 at least."""
     return torch.softmax(outputs, -1, torch.promote_types(outputs.dtype, torch.float32))
-
-
-def positive(value: Any, name: str) -> float:
-    """Return `value` as a float that is above 0 and finite."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    if not 0 < number < math.inf:
-        refuse(name, f"is {value!r}", "pass a positive number")
-    return number
 
 
 @contextmanager

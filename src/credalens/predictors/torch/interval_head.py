@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from credalens._validation import refuse, whole_number
+from credalens._validation import positive, refuse, whole_number
 from credalens.predictors.torch.deep_ensemble import DeepEnsemble
-from credalens.predictors.torch.ensemble import positive
 from credalens.predictors.torch.training import Task, as_device, placed
 from credalens.sets import ProbabilityIntervals
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from credalens._validation import one_of, refuse, whole_number
-from credalens.predictors.torch.ensemble import Ensemble, positive
+from credalens._validation import one_of, positive, refuse, whole_number
+from credalens.predictors.torch.ensemble import Ensemble
 from credalens.predictors.torch.training import (
     EVALUATION,
     Task,
