@@ -2,7 +2,11 @@
 
 import inspect
 import re
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "credalens"
 author = "The credalens developers"
@@ -18,11 +22,13 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "sphinx_copybutton",
     "sphinx_design",
+    "tables",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 templates_path = ["_templates"]
 exclude_patterns = ["images", "_templates"]
 nitpicky = False
+default_role = "py:obj"
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
@@ -50,7 +56,9 @@ toc_object_entries_show_parents = "hide"  # the names fit beside the page
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_context = {"default_mode": "auto"}
-html_sidebars = {name: [] for name in ("start", "choose", "mathematics", "scaling", "comparison")}
+html_sidebars = {
+    name: [] for name in ("start", "choose", "mathematics", "scaling", "comparison", "cli")
+}
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": True,

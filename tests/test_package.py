@@ -122,6 +122,16 @@ def test_every_public_name_is_in_the_reference():
             assert re.search(rf"\b{where.rpartition('.')[2]}\b", pages), where
 
 
+def test_names_in_the_template_of_classes_exist():
+    # A name that is no longer there would hide nothing, and put on no page what it is to put there.
+    template = SOURCE.parents[1] / "docs/_templates/autosummary/class.rst"
+    named = re.findall(r'"([a-z]\w+)"', template.read_text())
+    shown = [thing for _, thing in exports() if isinstance(thing, type)]
+    assert len(named) > 20
+    for name in {*named} - {"sets", "distances"}:
+        assert any(hasattr(thing, name) for thing in shown), name
+
+
 def test_the_version_is_that_of_the_distribution():
     assert cl.__version__ == importlib.metadata.version("credalens")
 

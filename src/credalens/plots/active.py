@@ -14,7 +14,7 @@ def active_learning_curves(found: ActiveLearning, *, ax: Any = None) -> Any:
     Parameters
     ----------
     found : ActiveLearning
-        What `active_learning_curve` returned.
+        What `credalens.active_learning_curve` returned.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 

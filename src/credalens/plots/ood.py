@@ -16,7 +16,7 @@ def ood_curves(found: Mapping[str, OODScores], *, ax: Any = None) -> Any:
     Parameters
     ----------
     found : mapping of str to OODScores
-        What `ood_scores` returned for each score; all with the same `positive` and `tpr`.
+        What `credalens.ood_scores` returned for each score; all with the same `positive` and `tpr`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 

@@ -1,0 +1,56 @@
+"""The page of the command line: its examples run, and no command is missing."""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from credalens.cli import app
+
+PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
+
+
+def consoles():
+    """The commands of the page with what they print, in order."""
+    for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            yield part.partition("\n")[::2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="the examples are for a shell")
+def test_the_examples_print_what_the_page_says(tmp_path):
+    script = tmp_path / "bin" / "credalens"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m credalens "$@"\n')
+    script.chmod(0o755)
+    path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    seen = 0
+    for command, expected in consoles():
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True,
+                              env={**os.environ, "PATH": path})  # fmt: skip
+        found = done.stdout + done.stderr
+        assert doctest.OutputChecker().check_output(expected, found, flags), (command, found)
+        seen += 1
+    assert seen > 10
+
+
+def commands(group, *words):
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, *words, name)
+        else:
+            yield " ".join([*words, name])
+
+
+def test_every_command_has_its_section():
+    text = PAGE.read_text(encoding="utf-8")
+    for name in commands(typer.main.get_command(app)):
+        assert re.search(rf"^##+ {name}$", text, re.M), name
+        assert re.search(rf"^\.\. command:: {name}$", text, re.M), name
