@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-collect_ignore_glob = [] if find_spec("torch") else ["src/credalens/predictors/torch/*"]
+# The extension of the pages needs Sphinx, which the tests do without.
+collect_ignore_glob = ["docs/_ext/*"]
+if not find_spec("torch"):
+    collect_ignore_glob.append("src/credalens/predictors/torch/*")
 
 # No windows, also where there is a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")

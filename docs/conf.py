@@ -40,7 +40,7 @@ autodoc_mock_imports = ["torch"]  # the pages are made without it
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-# Figures are made by the code shown above them, in one process a page.
+# Figures are made by the code shown above them, in one process per page.
 plot_include_source = True
 plot_html_show_source_link = False
 plot_html_show_formats = False

@@ -106,7 +106,7 @@ def test_seeds(data):
     assert_array_equal(one.accuracy["random"], same.accuracy["random"])
     assert not np.array_equal(one.accuracy["random"], other.accuracy["random"])
     seeds = [seed for _, seed in Recorder.fits[:27]]
-    assert len(set(seeds)) == 3  # one a repeat
+    assert len(set(seeds)) == 3  # one per repeat
     assert None not in seeds
     Recorder.fits = []
     X, y = data

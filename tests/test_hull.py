@@ -329,8 +329,8 @@ def test_translate_keeps_the_dtype():
         ([-0.25, 0.25, 0], r"^t: moves the entry at index \(1, 1, 0\) .* to -0.15, out of the"),
         ([0.1, 0.1, 0], r"^t: .*sums to 0\.2; pass a shift that sums to 0$"),
         ([-0.1, -0.1, 0], r"^t: .*sums to -0\.2; pass a shift that sums to 0$"),
-        ([0.1, -0.1], r"^t: has shape \(2,\); pass one shift a class, \(\.\.\., 3\)$"),
-        (0.0, r"^t: has shape \(\); pass one shift a class"),
+        ([0.1, -0.1], r"^t: has shape \(2,\); pass one shift per class, \(\.\.\., 3\)$"),
+        (0.0, r"^t: has shape \(\); pass one shift per class"),
         ([0, np.nan, 0], r"^t: is NaN at index 1 \(zero-based\); pass finite numbers$"),
     ],
 )  # fmt: skip

@@ -289,7 +289,7 @@ def test_translation_moves_every_corner(name):
         same(ours, expected, 1e-8)
     with pytest.raises(ValueError, match="sums to 0"):
         small.translate([0.1, 0.0, 0.0])
-    with pytest.raises(ValueError, match="one shift a class"):
+    with pytest.raises(ValueError, match="one shift per class"):
         small.translate([0.0, 0.0])
     with pytest.raises(ValueError, match="simplex"):
         Q[0].translate([-1.0, 1.0, 0.0])

@@ -48,7 +48,7 @@ def test_pandas_index():
     ids = pandas.Index(range(10, 16), name="patient")
     assert u.to_pandas(ids).index.equals(ids)
     assert u.to_pandas(ids).index.name == "patient"
-    with pytest.raises(ValueError, match="index: has 2 names; pass one an instance, 6"):
+    with pytest.raises(ValueError, match="index: has 2 names; pass one per instance, 6"):
         u.to_pandas(index=["a", "b"])
 
 

@@ -345,7 +345,7 @@ def vector(x: Any, name: str) -> NDArray[Any]:
     """Return `x` as a one-dimensional array of any kind of labels."""
     array = to_numpy(x, name)[0]
     if array.ndim != 1:
-        refuse(name, f"has shape {array.shape}", "pass one value an instance, shape (n,)")
+        refuse(name, f"has shape {array.shape}", "pass one value per instance, shape (n,)")
     return array
 
 

@@ -150,7 +150,7 @@ def _own(i: int, core: int) -> tuple[int, ...]:
 def ask(data: Batch, question: Callable[..., Any]) -> Any:
     """Return what ``question(*arrays)`` says of each chunk, as Dask arrays.
 
-    One task a chunk answers everything; picking an array out of its answer is another, cheap, one.
+    One task per chunk answers everything; picking an array out of its answer is another, cheap one.
     What the answer looks like is found by asking about no instance at all. It may be an array, or
     dataclasses, tuples and dicts of arrays. The batch has at least one axis.
     """

@@ -77,7 +77,7 @@ class Subject:
                 "measure" if measure is None else "total or imprecision",
                 f"returned {type(result).__name__} of shape {np.shape(result)} for {len(members)} "
                 "sets",
-                "return one number a set; of an interval, one of its ends",
+                "return one number per set; of an interval, one of its ends",
             )
         return values
 
@@ -101,7 +101,7 @@ class Subject:
         if at.shape != (n * V,):
             _validation.refuse(
                 "pointwise", f"returned shape {at.shape} for {n * V} distributions",
-                "return one number a row",
+                "return one number per row",
             )  # fmt: skip
         high, low = at.reshape(n, V).max(axis=1), at.reshape(n, V).min(axis=1)
         return np.asarray(np.where(np.abs(value - high) <= np.abs(value - low), high, low))

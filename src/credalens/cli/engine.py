@@ -24,7 +24,7 @@ class Engine:
         str,
         typer.Option(
             help="local, or dask: .parquet (files and folders), .zarr and .npy by partition, into "
-            "a folder with one file a partition and _manifest.json. Run again, it keeps what is "
+            "a folder with one file per partition and _manifest.json. Run again, it keeps what is "
             "finished."
         ),
     ] = "local"

@@ -24,7 +24,7 @@ class Inputs:
     files: Annotated[
         list[str],
         typer.Argument(
-            help="One file with (rows, models, classes) or several with (rows, classes), one a "
+            help="One file with (rows, models, classes) or several with (rows, classes), one per "
             "model: .npy, .npz (probs or logits, perhaps labels), .csv, .tsv, .parquet, .zarr; "
             "folders and quoted patterns too; - is standard input. A folder NAME.parquet, or of "
             "files part-0.parquet, ..., is one model or ensemble, its files' rows in order.",
@@ -34,7 +34,7 @@ class Inputs:
     labels: Annotated[
         str | None,
         typer.Option(
-            help="File of true classes, one a row: .npy, .npz, .csv, .parquet or text; ids in it "
+            help="File of true classes, one per row: .npy, .npz, .csv, .parquet or text; ids in it "
             "must be those of the rows."
         ),
     ] = None
@@ -66,7 +66,7 @@ class Inputs:
     ] = None
     class_names: Annotated[
         str | None,
-        typer.Option(help="Names of the classes in their order: a,b,c or a file, one a line."),
+        typer.Option(help="Names of the classes in their order: a,b,c or a file, one per line."),
     ] = None
     format: Annotated[
         str | None, typer.Option(help="Format of standard input: csv, tsv or npy.")

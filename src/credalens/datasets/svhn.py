@@ -72,7 +72,7 @@ def read_svhn(path: str | Path) -> tuple[Array, Array]:
         fail(_is("X", X), "expected (32, 32, 3, n) of uint8")
     n = X.shape[3]
     if getattr(y, "shape", None) not in ((n, 1), (1, n)) or y.dtype.kind not in "iuf":
-        fail(_is("y", y), f"expected ({n}, 1) numbers, one an image")
+        fail(_is("y", y), f"expected ({n}, 1) numbers, one per image")
     digits = y.ravel()
     wrong = ~np.isin(digits, np.arange(1, 11))
     if wrong.any():

@@ -252,7 +252,7 @@ def square_matrix(x: Any, name: str) -> Array:
     array = _validation.finite(x, name).astype(np.float64)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
         _validation.refuse(
-            name, f"has shape {array.shape}", "pass a square matrix, one row and column a class"
+            name, f"has shape {array.shape}", "pass a square matrix, one row and column per class"
         )
     array.flags.writeable = False
     return array

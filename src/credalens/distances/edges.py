@@ -83,7 +83,7 @@ def on_tree(parents: Any, lengths: Any, classes: Any) -> tuple[Array, Edges]:
     n = len(parent)
     length = _validation.finite(lengths, "lengths").astype(np.float64)
     if length.shape != (n,):
-        _validation.refuse("lengths", f"has shape {length.shape}", f"pass one a node, ({n},)")
+        _validation.refuse("lengths", f"has shape {length.shape}", f"pass one per node, ({n},)")
     if (length < 0).any():
         v = int(np.argmax(length < 0))
         _validation.refuse(

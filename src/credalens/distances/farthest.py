@@ -84,7 +84,7 @@ def _simplices(corners: Array) -> Array:
 class FarthestFromClasses:
     """``max over x in a hull of min over y of |x - v_y|``: hulls ``(n, M, r)``, v ``(K, r)``.
 
-    A node is a simplex in the weights, ``(s, M)``, one corner a row. On it, |x|^2 is at most what
+    A node is a simplex in the weights, ``(s, M)``, one corner per row. On it, |x|^2 is at most what
     mixing its values at the corners gives, which leaves a matrix game in the squared distances of
     the corners. Its slack at weights w is ``sum over i < j of w_i w_j |x_i - x_j|^2``; the edge
     with the largest term is cut in two.

@@ -64,7 +64,7 @@ class TestFunctions(Distance):
         array = _validation.finite(matrix, "matrix").astype(np.float64)
         if array.ndim != 2 or array.size == 0:
             _validation.refuse(
-                "matrix", f"has shape {array.shape}", "pass one test function a row, (F, K)"
+                "matrix", f"has shape {array.shape}", "pass one test function per row, (F, K)"
             )
         array.flags.writeable = False
         object.__setattr__(self, "matrix", array)

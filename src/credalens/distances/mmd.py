@@ -147,7 +147,9 @@ class MMD(Distance):
         """
         x = _validation.finite(vectors, "vectors").astype(np.float64)
         if x.ndim != 2 or x.size == 0:
-            _validation.refuse("vectors", f"has shape {x.shape}", "pass one vector a class, (K, D)")
+            _validation.refuse(
+                "vectors", f"has shape {x.shape}", "pass one vector per class, (K, D)"
+            )
         if callable(kernel):
             matrix = square_matrix(kernel(x, x), "kernel")
             if len(matrix) != len(x):

@@ -112,7 +112,7 @@ class Wasserstein(Distance):
             at = _validation.finite(positions, "positions").astype(np.float64)
             if at.ndim != 1 or at.size == 0:
                 _validation.refuse(
-                    "positions", f"has shape {at.shape}", "pass one number a class, or how many"
+                    "positions", f"has shape {at.shape}", "pass one number per class, or how many"
                 )
         distance = cls.__new__(cls)
         distance._set(*on_line(at))

@@ -213,7 +213,7 @@ def _names(names: Sequence[str] | None, n_members: int) -> tuple[str, ...]:
     if names is None:
         return tuple(f"member {m}" for m in range(n_members))
     if isinstance(names, str) or len(names) != n_members:
-        _validation.refuse("names", f"is {names!r}", f"pass {n_members} names, one a member")
+        _validation.refuse("names", f"is {names!r}", f"pass {n_members} names, one per member")
     return tuple(str(name) for name in names)
 
 

@@ -83,7 +83,10 @@ class RejectionCurve:
 
     @property
     def area(self) -> float:
-        """Area under the curve over ``[0, (n_bins - 1) / n_bins]``, as printed in the paper."""
+        """Area under the curve over ``[0, (n_bins - 1) / n_bins]``.
+
+        González-García et al. (2026) print this one.
+        """
         return self.auc * float(self.rejection[-1])
 
     @property

@@ -125,7 +125,7 @@ def with_constant(members: Array) -> Array:
 
 
 def write_scores(path: Path, scores: dict[Any, Any], predicted: Array, y_test: Array) -> None:
-    """Write one line an instance; floats read back to the same bits."""
+    """Write one line per instance; floats read back to the same bits."""
     columns: dict[str, Any] = {"prediction": predicted}
     words = {"TU": "total", "AU": "aleatoric", "EU": "epistemic"}
     for (component, family), score in scores.items():

@@ -38,7 +38,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Curves:
-    """The curves of each (component, family), one a batch."""
+    """The curves of each (component, family), one per batch."""
 
     curves: dict[tuple[str, str], list[cl.RejectionCurve]]
     scores: dict[tuple[str, str], Any]

@@ -106,7 +106,7 @@ def write_predictions(
             continue
         logits = predict_logits(load(), images, **options)
         if len(logits) != len(labels):
-            _validation.refuse("labels", f"are {len(labels)}", f"pass {len(logits)}, one an image")
+            _validation.refuse("labels", f"are {len(labels)}", f"pass {len(logits)}, one per image")
         with replacing(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, logits=logits.astype(np.float32), labels=labels)
     return paths
@@ -124,7 +124,7 @@ def predict_cifar(
     cache: Path,
     advance: Callable[[int], None] = lambda n: None,
 ) -> list[Path]:
-    """Fetch the test images and the networks, and write one prediction file a network.
+    """Fetch the test images and the networks, and write one prediction file per network.
 
     Needs PyTorch, and the internet for what is not in the caches yet.
     """

@@ -346,7 +346,7 @@ def write_csv(path: Path, columns: Iterable[str], rows: Iterable[Sequence[Any]])
 
 
 def write_datasets(path: Path, pieces: Sequence[dict[str, Any]], families: Sequence[str]) -> None:
-    """Write one line a dataset: sizes, accuracy, times, and area and MR of every measure."""
+    """Write one line per dataset: sizes, accuracy, times, and area and MR of every measure."""
     quantities = ("area", "mr", "seconds")
     keys = [key for key in pieces[0]["measures"] if key.split()[1] in families] if pieces else []
     columns = ["dataset", "group", "n", "features", "classes", "splits", "accuracy",

@@ -51,7 +51,7 @@ SUMMARIES: dict[str, Callable[[Interval], Any]] = {
 
 
 def summarize(interval: Interval, how: str | Callable[[Interval], Any] = "interval") -> Any:
-    """Return a summary of aleatoric uncertainty, the paper's operator Phi.
+    """Return a summary of aleatoric uncertainty.
 
     Quantifying gives an interval; a task that needs one number per instance, say to rank them, must
     choose how to read it, and says so here.
@@ -69,7 +69,7 @@ def summarize(interval: Interval, how: str | Callable[[Interval], Any] = "interv
 
     References
     ----------
-    González-García et al. (2026), section 4, "Aleatoric uncertainty".
+    González-García et al. (2026), section 4, "Aleatoric uncertainty", where it is the operator Phi.
 
     Examples
     --------

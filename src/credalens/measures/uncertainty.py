@@ -169,7 +169,7 @@ def _on_host(x: Any) -> Array:
 def _check_length(index: Any, columns: dict[str, Array]) -> None:
     n = len(columns["total"])
     if len(index) != n:
-        _validation.refuse("index", f"has {len(index)} names", f"pass one an instance, {n}")
+        _validation.refuse("index", f"has {len(index)} names", f"pass one per instance, {n}")
 
 
 def _library(name: str) -> Any:

@@ -86,7 +86,9 @@ def simplex(
         _validation.refuse("class_names", f"has {len(class_names)} names", "pass three")
     members = np.asarray(hull.members, np.float64).reshape(-1, hull.n_members, 3)
     if labels is not None and len(labels) != len(members):
-        _validation.refuse("labels", f"has {len(labels)} names", f"pass {len(members)}, one a set")
+        _validation.refuse(
+            "labels", f"has {len(labels)} names", f"pass {len(members)}, one per set"
+        )
     if ax is None:
         ax = new_axes(5.6, 5.2)
     _triangle(ax, class_names, scale)

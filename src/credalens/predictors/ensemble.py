@@ -36,7 +36,7 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
         The members. An estimator in `sklearn.frozen.FrozenEstimator` is prefit and stays as it is.
         One estimator stands for `n_members` clones with different ``random_state``. By default
         random forests of random hyper-parameters (`credalens.predictors.random_forests`), as in
-        the paper.
+        González-García et al. (2026).
     n_members : int, default=10
         Number of members, where `estimators` is not a list.
     members : {"estimators", "trees"}, default="estimators"
@@ -50,8 +50,8 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
         Fit each member on rows drawn with replacement, as many of each class as there are. Needed
         for clones of an estimator that draws nothing itself.
     voting : {"soft", "majority"}, default="soft"
-        Predict the most probable class of the mean, or the class that most members put first (the
-        paper's rule; then there is no ``predict_proba``).
+        Predict the most probable class of the mean, or the class that most members put first, as
+        in González-García et al. (2026); then there is no ``predict_proba``.
     random_state : int, RandomState or None
         Seeds forests, clones and bootstrap samples, and estimators of a list that have a
         ``random_state`` of ``None``.

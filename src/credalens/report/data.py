@@ -35,7 +35,7 @@ class Subject:
 
     n_members: int
     n_classes: int
-    #: One name a model.
+    #: One name per model.
     names: tuple[str, ...]
     #: ``None`` if classes have no names but their indices.
     class_names: tuple[str, ...] | None = None

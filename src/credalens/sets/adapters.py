@@ -117,7 +117,7 @@ def frame_members(frames: Any, columns: Sequence[Any] | None = None) -> Array:
                 f"frames[{m}]", f"is a {type(table).__name__}", "pass pandas or polars frames"
             )
     if not tables:
-        _validation.refuse("frames", "is empty", "pass one frame a model")
+        _validation.refuse("frames", "is empty", "pass one frame per model")
     names = list(tables[0].columns if columns is None else columns)
     if not names or len(set(names)) < len(names):
         what = "has no columns" if not names else f"has a column twice in {names}"

@@ -309,7 +309,9 @@ class CredalSet(ABC):
         shift = _validation.finite(t, "t").astype(np.float64, copy=False)
         if shift.ndim < 1 or shift.shape[-1] != self.n_classes:
             _validation.refuse(
-                "t", f"has shape {shift.shape}", f"pass one shift a class, (..., {self.n_classes})"
+                "t",
+                f"has shape {shift.shape}",
+                f"pass one shift per class, (..., {self.n_classes})",
             )
         _validation.together("t", shift.shape[:-1], "batch_shape", self.batch_shape)
         sums = np.asarray(shift.sum(axis=-1))

@@ -427,7 +427,7 @@ class BeliefFunction(LowerProbability):
             return cls._deferred(recipe(cls.possibility, [values], [1], ["values"]))
         degrees, origin = _validation.finite(values, "values"), to_numpy(values, "values")[1]
         if degrees.ndim < 1 or degrees.shape[-1] == 0:
-            _validation.refuse("values", f"has shape {degrees.shape}", "pass one degree a class")
+            _validation.refuse("values", f"has shape {degrees.shape}", "pass one degree per class")
         bad = (degrees < 0) | (degrees > 1)
         refuse_first(bad, degrees, "values", "is {:.6g} at {}", "pass degrees in [0, 1]")
         top = degrees.max(axis=-1)
@@ -470,6 +470,6 @@ def _by_event(x: Any, name: str, *, finite: bool) -> Array:
     size = array.shape[-1] if array.ndim else 0
     if size < 2 or size & (size - 1):
         _validation.refuse(
-            name, f"has shape {array.shape}", "pass one number an event, (..., 2**classes)"
+            name, f"has shape {array.shape}", "pass one number per event, (..., 2**classes)"
         )
     return array

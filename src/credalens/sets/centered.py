@@ -37,7 +37,7 @@ class Neighbourhood(SupportSet):
                 _validation.refuse(
                     self._size_name,
                     f"has shape {sizes.shape}",
-                    f"pass one number, or one an instance, {middle.shape[:-1]}",
+                    f"pass one number, or one per instance, {middle.shape[:-1]}",
                 )
             middle = np.broadcast_to(middle, (*lead, middle.shape[-1]))
             sizes = np.broadcast_to(sizes, lead)

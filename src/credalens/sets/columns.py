@@ -15,7 +15,7 @@ from credalens import _kernels
 from credalens._arrays import Array, num_threads
 
 #: Returns the members ``(a, K)`` of some instances with the largest expectation of test functions,
-#: one an instance or one for all: ``best(f, instances)``.
+#: one per instance or one for all: ``best(f, instances)``.
 Best = Callable[[Array, Array], Array]
 
 #: A matrix game whose certified bounds are this close is solved, and an entropy, in nats.

@@ -84,7 +84,7 @@ class ConvexHull(MemberSet):
             return
         given, members = members, as_members(members, axis)
         if is_lazy(members):
-            if not is_lazy(given):  # arrays one a model, each of which was whole
+            if not is_lazy(given):  # arrays one per model, each of which was whole
                 members = members.rechunk({-2: -1, -1: -1})
             build = partial(type(self), normalize=normalize, validate=validate)
             self._defer(recipe(build, [members], [2], ["members"]))

@@ -83,7 +83,7 @@ def partitions(ensemble: Ensemble, settings: Mapping[str, Any]) -> list[Partitio
     n = ensemble.n_rows or 0
     if ensemble.labels is not None and len(ensemble.labels) != n:
         refuse_file(
-            ensemble.labels_path, f"has {len(ensemble.labels)} labels", f"pass {n}, one a row"
+            ensemble.labels_path, f"has {len(ensemble.labels)} labels", f"pass {n}, one per row"
         )
     stats: dict[str, list[int]] = {}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

@@ -184,7 +184,7 @@ class NpzSource(Source):
             refuse_file(
                 self.path,
                 f"class_names has shape {stored.shape}",
-                f"save ({self.n_classes},), one name a class",
+                f"save ({self.n_classes},), one name per class",
             )
         return tuple(str(name) for name in stored.read(0, self.n_classes))
 

@@ -420,6 +420,6 @@ def _names(sources: Sequence[Source], given: Sequence[str] | None) -> tuple[str,
         refuse_file(
             "--class-names",
             f"are {len(set(names))} different names",
-            f"pass {sources[0].n_classes}, one a class",
+            f"pass {sources[0].n_classes}, one per class",
         )
     return names

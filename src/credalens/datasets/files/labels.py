@@ -47,7 +47,7 @@ class LabelFile:
             labels = self._mapped()
             if labels.ndim != 1 or labels.dtype.kind not in "iufSUb":
                 refuse_file(
-                    path, f"has shape {labels.shape} and dtype {labels.dtype}", "save one a row"
+                    path, f"has shape {labels.shape} and dtype {labels.dtype}", "save one per row"
                 )
             self._length = len(labels)
 
@@ -81,7 +81,7 @@ def read_labels(path: str, id_name: str | None = None) -> tuple[Array, Array | N
             labels = np.array(Path(path).read_text(encoding="utf-8").split("\n"), dtype=object)
             labels = labels[[bool(label.strip()) for label in labels]]
         if labels.ndim != 1:
-            refuse_file(path, f"has labels of shape {labels.shape}", "save one a row")
+            refuse_file(path, f"has labels of shape {labels.shape}", "save one per row")
         if labels.dtype.kind not in "iufSUOb":
             refuse_file(path, f"has labels of dtype {labels.dtype}", "save names or indices")
     return labels, ids

@@ -1,4 +1,4 @@
-"""The commands ``credalens reproduce ...``, one a file, and ``credalens predict ...``.
+"""The commands ``credalens reproduce ...``, one per file, and ``credalens predict ...``.
 
 A file here is a command: its name is the file's, its options are those of the function
 `command`, its example is `EXAMPLE`. Imports stay inside the function, so that help comes at once.

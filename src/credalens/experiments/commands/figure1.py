@@ -19,7 +19,7 @@ def command(
     ] = Path("credalens-figure1"),
     predictions: Annotated[
         Path | None,
-        typer.Option(help="A .csv or .npy file of members over three classes, one a row."),
+        typer.Option(help="A .csv or .npy file of members over three classes, one per row."),
     ] = None,
 ) -> None:
     """Figure 1: the three uncertainties as distances on the simplex."""

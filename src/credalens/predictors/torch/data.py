@@ -162,12 +162,12 @@ def _is_sequence_of_pairs(data: Any) -> bool:
 def _tensors(x: Any, y: Any = None, *, batch_size: int) -> Tensors:
     x = _tensor(x, "X")
     if x.ndim == 0:
-        refuse("X", "is a single number", "pass an array with one instance a row")
+        refuse("X", "is a single number", "pass an array with one instance per row")
     if y is not None:
         y = _tensor(y, "y")
         if y.shape != x.shape[:1]:
             refuse("y", f"has shape {tuple(y.shape)} for {len(x)} instances",
-                   "pass one class index an instance")  # fmt: skip
+                   "pass one class index per instance")  # fmt: skip
     return Tensors(x, y, batch_size)
 
 

@@ -203,7 +203,7 @@ def labels(y: Any, n: int, device: Any) -> Any:
     y = torch.as_tensor(y)
     if y.is_floating_point() or y.is_complex() or y.dtype == torch.bool or y.shape != (n,):
         refuse("y", f"has dtype {y.dtype} and shape {tuple(y.shape)} in a batch of {n}",
-               "pass one integer class index an instance")  # fmt: skip
+               "pass one integer class index per instance")  # fmt: skip
     if len(y) and int(y.min()) < 0:
         refuse("y", f"holds {int(y.min())}", "classes are numbered from 0")
     return y.to(device, torch.long, non_blocking=True)
@@ -220,7 +220,7 @@ def logits(model: Any, x: Any, y: Any = None) -> Any:
     if not isinstance(outputs, torch.Tensor) or outputs.ndim != 2 or len(outputs) != len(x):
         shape = getattr(outputs, "shape", type(outputs).__name__)
         refuse("model_factory", f"made a model that turns {tuple(x.shape)} into {shape}",
-               "return one row of logits an instance, shape (n, K)")  # fmt: skip
+               "return one row of logits per instance, shape (n, K)")  # fmt: skip
     if y is not None and len(y) and int(y.max()) >= outputs.shape[1]:
         refuse("y", f"holds class {int(y.max())}, but the model has {outputs.shape[1]} outputs",
                "number the classes from 0, or give the last layer an output for each")  # fmt: skip
