@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from credalens import _kernels, _validation
-from credalens._arrays import (
-    NUMPY,
-    Array,
-    Origin,
-    blocks,
-    is_native,
-    namespace,
-    num_threads,
-    to_numpy,
-)
+from credalens import _validation
+from credalens._arrays import NUMPY, Array, Origin, is_native, namespace, to_numpy
 from credalens.sets.anywhere import Recipe, answer_anywhere
+from credalens.sets.events import event_count, two_monotone
 
 if TYPE_CHECKING:
     from credalens.sets.hull import ConvexHull
@@ -157,6 +149,13 @@ class CredalSet(ABC):
         -------
         array
             ``(...)`` for one test function, ``(..., F)`` for many, ``(..., K)`` by default.
+
+        Examples
+        --------
+        >>> import credalens as cl
+        >>> Q = cl.ConvexHull([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
+        >>> Q.lower(), float(Q.lower([0, 1, 10]))
+        (array([0.2, 0.3, 0.1]), 1.3)
         """
         return self.to_hull().lower(f)
 
@@ -165,14 +164,29 @@ class CredalSet(ABC):
         return self.to_hull().upper(f)
 
     def lower_probability(self, event: Any) -> Any:
-        """Return the smallest probability of an event: class indices, or a boolean mask.
+        """Return the smallest probability of an event.
 
-        A mask ``(F, K)`` stands for many events and gives ``(..., F)``.
+        Parameters
+        ----------
+        event : sequence of int, or array-like of bool
+            The classes of the event, or a mask ``(K,)`` of them; ``(F, K)`` for many events.
+
+        Returns
+        -------
+        array
+            ``(...)`` for one event, ``(..., F)`` for many.
+
+        Examples
+        --------
+        >>> import credalens as cl
+        >>> Q = cl.ConvexHull([[0.5, 0.25, 0.25], [0.125, 0.625, 0.25]])
+        >>> float(Q.lower_probability([0, 2])), float(Q.upper_probability([0, 2]))
+        (0.375, 0.75)
         """
         return self.lower(_validation.event(event, self.n_classes))
 
     def upper_probability(self, event: Any) -> Any:
-        """Return the largest probability of an event; see `lower_probability`."""
+        """Return the largest probability of an event; see `CredalSet.lower_probability`."""
         return self.upper(_validation.event(event, self.n_classes))
 
     def widths(self, f: Any = None) -> Array:
@@ -293,7 +307,20 @@ class CredalSet(ABC):
         return self.to_hull().hartley_sample(log_v, seed, pairs, rtol, atol, most)
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance` in every coordinate."""
+        """Say whether `p` is in the set.
+
+        Parameters
+        ----------
+        p : array-like of shape (..., K)
+            Distributions, broadcast against the batch.
+        tolerance : float, optional
+            Largest difference in a coordinate that still counts as in. By default 1e-9, 1e-6 for
+            data in single precision, 2e-3 in half precision.
+
+        Returns
+        -------
+        bool or array of bool
+        """
         return self.to_hull().contains(p, tolerance)
 
     def _target(self, p: Any, tolerance: float | None) -> tuple[Array, float]:
@@ -327,9 +354,22 @@ class CredalSet(ABC):
         return self.to_hull().center()
 
     def translate(self, t: Any) -> CredalSet:
-        """Return the set moved by `t`, ``(K,)`` or ``(..., K)``, whose entries sum to 0.
+        """Return the set moved by `t`.
 
-        Refused if a corner would leave the simplex.
+        Parameters
+        ----------
+        t : array-like of shape (K,) or (..., K)
+            What is added to the probability of each class; the entries sum to 0.
+
+        Returns
+        -------
+        CredalSet
+            Of the same kind, or a `ConvexHull`.
+
+        Raises
+        ------
+        ValueError
+            If a corner would leave the simplex.
         """
         return self.to_hull().translate(t)
 
@@ -386,42 +426,9 @@ def point(p: Any, n_classes: int, name: str = "p") -> tuple[Array, Origin]:
     return array, origin
 
 
-def event_count(n_classes: int, batch_shape: tuple[int, ...] = ()) -> int:
-    """Return ``2**K``, refused where a number for each event takes too much memory."""
-    size = math.prod(batch_shape) * 2.0**n_classes * 8
-    if n_classes > 40 or size > 1 << 32:
-        _validation.refuse(
-            "events",
-            f"{n_classes} classes have 2**{n_classes} events, {size / 1e9:.3g} GB for this batch",
-            "pass fewer classes or a smaller batch; no measure needs the values of all events",
-        )
-    return 1 << n_classes
-
-
 def class_bounds(Q: CredalSet) -> tuple[Any, Any]:
     """Return lower and upper class probabilities, where the rows of `Q` are, of at most 1."""
     # A row that sums to a little more than 1 may have an entry above 1.
     low, high = Q.lower(), Q.upper()
     xp = namespace(low)
     return xp.clip(low, max=1.0), xp.clip(high, max=1.0)
-
-
-def event_sums(x: Array) -> Array:
-    """Return the sum of ``(..., K)`` over every event, ``(..., 2**K)``: class y is bit y."""
-    K = x.shape[-1]
-    sums = np.zeros((*x.shape[:-1], event_count(K, x.shape[:-1])))
-    for y in range(K):
-        np.add(sums[..., : 1 << y], x[..., y : y + 1], out=sums[..., 1 << y : 2 << y])
-    return sums
-
-
-def two_monotone(values: Array, tolerance: float | None = None) -> Array:
-    """Say of set functions ``(..., 2**K)`` whether they are 2-monotone.
-
-    It is enough that ``v(A + i + j) + v(A) >= v(A + i) + v(A + j)`` for all A without i and j.
-    """
-    limit = _validation.slack_of(values.dtype) if tolerance is None else tolerance
-    holds = np.empty(math.prod(values.shape[:-1]), bool)
-    for start, stop, block in blocks(values, 1, large=True):
-        _kernels.check_capacities(block, np.inf, limit, holds[start:stop], num_threads())
-    return holds.reshape(values.shape[:-1])

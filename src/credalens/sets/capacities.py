@@ -21,7 +21,7 @@ from credalens._arrays import (
     to_numpy,
 )
 from credalens.sets.anywhere import recipe, wherever
-from credalens.sets.base import CredalSet, event_count, event_sums, two_monotone
+from credalens.sets.base import CredalSet
 from credalens.sets.columns import most_entropy
 from credalens.sets.core import (
     Core,
@@ -35,6 +35,7 @@ from credalens.sets.core import (
     refuse_first,
     summed,
 )
+from credalens.sets.events import event_count, event_sums, two_monotone
 from credalens.sets.intervals import padded
 from credalens.sets.support import SupportSet, entropy
 from credalens.sets.tensor_sets import TensorEvents
@@ -126,14 +127,11 @@ class LowerProbability(SupportSet):
         return lower.reshape(self.batch_shape), upper.reshape(self.batch_shape)
 
     def lower_probability(self, event: Any) -> Any:
-        """Return the smallest probability of an event: class indices, or a boolean mask.
-
-        A mask ``(F, K)`` stands for many events and gives ``(..., F)``.
-        """
+        """Return the smallest probability of an event; see `CredalSet.lower_probability`."""
         return self.origin.wrap(np.asarray(self._parts[0][..., self._place(event)], self.dtype))
 
     def upper_probability(self, event: Any) -> Any:
-        """Return the largest probability of an event; see `lower_probability`."""
+        """Return the largest probability of an event; see `CredalSet.lower_probability`."""
         others = (1 << self.n_classes) - 1 - self._place(event)
         return self.origin.wrap(np.asarray(1 - self._parts[0][..., others], self.dtype))
 
@@ -236,7 +234,7 @@ class LowerProbability(SupportSet):
         return value, np.zeros_like(value)
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
+        """Say whether `p` is in the set, up to `tolerance`; see `CredalSet.contains`."""
         target, limit = self._target(p, tolerance)
         inside = (event_sums(target.astype(np.float64)) >= self._parts[0] - limit).all(axis=-1)
         return self.origin.wrap(np.asarray(inside))

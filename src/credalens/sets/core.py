@@ -9,7 +9,7 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._arrays import Array, blocks, num_threads
-from credalens.sets.base import event_sums
+from credalens.sets.events import event_sums
 
 #: Most corners that are listed.
 MOST_CORNERS = 1_000_000

@@ -10,7 +10,8 @@ import numpy as np
 from credalens import _kernels, _validation
 from credalens._arrays import Array, namespace, num_threads, to_numpy
 from credalens.sets.anywhere import wherever
-from credalens.sets.base import CredalSet, class_bounds, event_sums
+from credalens.sets.base import CredalSet, class_bounds
+from credalens.sets.events import event_sums
 from credalens.sets.excess import ExcessSet
 from credalens.sets.hull import ConvexHull
 from credalens.sets.support import largest, smallest_sum
@@ -221,7 +222,7 @@ class ProbabilityIntervals(ExcessSet):
         return self.origin.wrap(np.ones(self.batch_shape, bool))
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
+        """Say whether `p` is in the set, up to `tolerance`; see `CredalSet.contains`."""
         target, limit = self._target(p, tolerance)
         low, high = self._class_ends()
         inside = ((target >= low - limit) & (target <= high + limit)).all(axis=-1)

@@ -11,7 +11,8 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._arrays import Array, num_threads, per_instance
-from credalens.sets.base import CredalSet, HasDiameter, event_count, is_tv
+from credalens.sets.base import CredalSet, HasDiameter, is_tv
+from credalens.sets.events import event_count
 
 
 def _expected(block: Array, cost: Array) -> Array:

@@ -10,8 +10,9 @@ import numpy as np
 from credalens import _kernels, _validation
 from credalens._arrays import Array, num_threads
 from credalens.sets.anywhere import wherever
-from credalens.sets.base import CredalSet, HasDiameter, event_sums, is_tv
+from credalens.sets.base import CredalSet, HasDiameter, is_tv
 from credalens.sets.centered import Neighbourhood
+from credalens.sets.events import event_sums
 from credalens.sets.excess import ExcessSet
 from credalens.sets.intervals import ProbabilityIntervals, box_corners, padded
 from credalens.sets.support import entropy
@@ -125,7 +126,7 @@ class Contamination(Neighbourhood):
         return self.origin.wrap(values.astype(self.dtype, copy=False))
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
+        """Say whether `p` is in the set, up to `tolerance`; see `CredalSet.contains`."""
         target, limit = self._target(p, tolerance)
         center, epsilon = self._data()
         inside = (target >= (1 - epsilon) * center - limit).all(axis=-1)
@@ -280,7 +281,7 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
         return self.origin.wrap(values.astype(self.dtype, copy=False))
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance`, by default as for `ConvexHull`."""
+        """Say whether `p` is in the set, up to `tolerance`; see `CredalSet.contains`."""
         target, limit = self._target(p, tolerance)
         center, radius = self._data()
         away = np.abs(target - center).sum(axis=-1) / 2
