@@ -3,6 +3,7 @@
 import ast
 import importlib
 import importlib.metadata
+import inspect
 import os
 import re
 import subprocess
@@ -113,6 +114,17 @@ def test_every_public_name_has_an_example_that_runs():
     for where, thing in exports():
         if callable(thing):
             assert ">>>" in (thing.__doc__ or ""), where
+
+
+def test_every_parameter_and_result_of_a_function_is_described():
+    for where, function in exports():
+        if inspect.isfunction(function):
+            told = inspect.getdoc(function).partition("Parameters\n---")[2]
+            told, returns, _ = told.partition("Returns\n---")
+            heads = re.findall(r"^(\S.*?)(?: :.*)?$", told, re.MULTILINE)
+            named = {name.strip(" *") for head in heads for name in head.split(",")}
+            assert named >= set(inspect.signature(function).parameters), where
+            assert returns, where
 
 
 def test_every_public_name_is_in_the_reference():

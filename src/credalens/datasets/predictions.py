@@ -52,6 +52,11 @@ def read_predictions(folder: str | Path, labels: str | Path | None = None) -> Pr
     -------
     Predictions
 
+    Raises
+    ------
+    ValueError
+        If a file cannot be used, or does not fit the others; it names the file and the row.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -80,6 +85,11 @@ def read_members(path: str | Path) -> Array:
     -------
     array of shape (n, K)
         Probabilities.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be used, with the row and the reason, or holds several models.
 
     Examples
     --------

@@ -207,7 +207,17 @@ class Distance(ABC):
             )
 
     def __call__(self, p: Any, q: Any) -> Any:
-        """Return the distance between `p` and `q`, ``(..., K)`` each, which broadcast."""
+        """Return the distance between `p` and `q`.
+
+        Parameters
+        ----------
+        p, q : array-like of shape (..., K)
+            Distributions, broadcast against each other.
+
+        Returns
+        -------
+        array of shape (...)
+        """
         where = {origin_of(p).where, origin_of(q).where}
         if where != {"host"}:
             return self._between_elsewhere(p, q, lazily="lazy" in where)

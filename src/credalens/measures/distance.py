@@ -104,8 +104,7 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or distance, default="tv"
-        The geometry on distributions; see `total_uncertainty`. A cost that is not
-        symmetric or breaks the triangle inequality is refused.
+        The geometry on distributions; see `total_uncertainty`.
     return_error : bool, default=False
         Also return how far below the maximum each value may lie, ``(...)``: 0 for hulls.
 
@@ -115,7 +114,13 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
         For hulls half the largest distance between two members, in O(M^2 K); with total variation
         in O(M 2^K) where that is less, and in less than M^2 pairs for many members close together.
         For probability intervals over more than 40 classes it may be known only between bounds:
-        then the lower one with its error, and a refusal if the error was not asked for.
+        then the lower one, with its error.
+
+    Raises
+    ------
+    ValueError
+        If a cost is not symmetric or breaks the triangle inequality, or if only bounds are known
+        and the error was not asked for.
 
     References
     ----------

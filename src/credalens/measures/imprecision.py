@@ -22,8 +22,7 @@ def maximum_mean_imprecision(Q: Any, distance: Any = "tv", *, return_error: bool
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or distance, default="tv"
-        Its test functions are taken; see `total_uncertainty`. A cost that is not symmetric or
-        breaks the triangle inequality is refused.
+        Its test functions are taken; see `total_uncertainty`.
     return_error : bool, default=False
         Also return how far below the maximum each value may lie, ``(...)``.
 
@@ -35,6 +34,11 @@ def maximum_mean_imprecision(Q: Any, distance: Any = "tv", *, return_error: bool
         exceed the diameter, the maximum over all pieces on which the integrals are linear, for up
         to 7 classes; beyond, the diameter, with the distance to a certified upper bound as error. A
         `RuntimeWarning` says if an error above 1e-6 is left that was not asked for.
+
+    Raises
+    ------
+    ValueError
+        If a cost is not symmetric or breaks the triangle inequality.
 
     Notes
     -----
