@@ -45,7 +45,6 @@ plot_include_source = True
 plot_html_show_source_link = False
 plot_html_show_formats = False
 plot_formats = [("png", 140)]
-plot_pre_code = "import numpy as np\nimport matplotlib.pyplot as plt\nimport credalens as cl\n"
 plot_rcparams = {"figure.figsize": (7.2, 4.2), "savefig.bbox": "tight", "font.size": 11}
 
 # The mathematics is typeset by the reader's browser with a script that the pages carry along.

@@ -176,8 +176,8 @@ class Distance(ABC):
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
         """Return the maximum mean imprecision and how far the value may lie below it.
 
-        It is at least the diameter, and is it where Choquet integrals are lower expectations. No
-        test function changes between two classes by more than their Dirac measures are apart,
+        It is at least the diameter, and equal to it where Choquet integrals are lower expectations.
+        No test function changes between two classes by more than their Dirac measures are apart,
         which bounds it from above.
         """
         apart = self.dirac_costs
