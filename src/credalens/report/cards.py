@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from credalens._arrays import Array
+from credalens.evaluation.kinds import KINDS
 from credalens.report.data import Findings
 from credalens.report.markup import Markup, cut, join, tag, user_text
-from credalens.report.quarters import QUARTERS
 from credalens.report.story import measure
 
 #: Classes that get a colour of their own, and members that get a bar.
@@ -40,7 +40,7 @@ def card(found: Findings, i: int, pair: tuple[int, int] | None) -> Markup:
     return tag(
         "li",
         tag("h3", tag("span", kind, user_text(called)),
-            tag("span", QUARTERS[code].name, _class=f"badge {QUARTERS[code].name}")),
+            tag("span", KINDS[code].name, _class=f"badge {KINDS[code].name}")),
         tag("p", *facts), tag("p", values, _class="values"),
         _bars(members, found.subject.names, names, pair),
         _pair_in_words(members, found.subject.names, names, pair),

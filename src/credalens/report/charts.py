@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from credalens.evaluation.kinds import KINDS
 from credalens.measures.quantify import COMPONENTS
 from credalens.report.data import Findings
 from credalens.report.figures import Curves
-from credalens.report.quarters import QUARTERS
 
 Spec = dict[str, Any]
 
@@ -26,7 +26,7 @@ FAMILIES = {
 }
 ORACLE, RANDOM = ("Oracle", "var(--quiet)", [1, 4]), ("Random", "var(--quiet)", [8, 6])
 SHAPES = ("circle", "square", "triangle-up", "diamond")
-QUARTER_COLOURS = [f"var(--{quarter.name})" for quarter in QUARTERS]
+QUARTER_COLOURS = [f"var(--{quarter.name})" for quarter in KINDS]
 
 CONFIG: Spec = {
     "aria": False,
@@ -111,7 +111,7 @@ def _axis_end(largest: float, threshold: float, scale: float) -> float:
 
 def _by_quarter(kind: str, values: list[Any]) -> Spec:
     return {"field": "q", "type": "nominal", "legend": None,
-            "scale": {"domain": list(range(len(QUARTERS))), kind: values}}  # fmt: skip
+            "scale": {"domain": list(range(len(KINDS))), kind: values}}  # fmt: skip
 
 
 def _tooltip(found: Findings) -> dict[str, str]:
@@ -126,7 +126,7 @@ def _crosshair(found: Findings, x: Spec, y: Spec, right: float, top: float) -> l
     rule = found.rule
     line = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4], "tooltip": None}
     names: list[Spec] = []
-    for code, quarter in enumerate(QUARTERS):
+    for code, quarter in enumerate(KINDS):
         far_right, high = code & 1, code & 2
         at = {
             "x": right if far_right else 0,
@@ -266,7 +266,7 @@ def class_chart(classes: list[Spec], names: list[str]) -> Spec:
          "name": names[i], "of": entry["n"],
          **dict(zip(("tu", "au", "eu"), entry["medians"], strict=True))}
         for i, entry in enumerate(classes)
-        for code, quarter in enumerate(QUARTERS) if entry["counts"][code]
+        for code, quarter in enumerate(KINDS) if entry["counts"][code]
     ]  # fmt: skip
     # By index, so that classes of the same name stay apart.
     shown = {str(entry["class"]): names[i] for i, entry in enumerate(classes)}

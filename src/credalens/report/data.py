@@ -14,10 +14,10 @@ from credalens import _validation
 from credalens._arrays import Array
 from credalens.distances import as_distance
 from credalens.evaluation import diagnose_members, majority_vote, rejection_order
+from credalens.evaluation.kinds import SECOND_LOOK, Rule, make_rule
 from credalens.measures import Interval, Uncertainty, generalized_hartley, quantify
 from credalens.measures.quantify import FAMILIES
 from credalens.report.markup import cut
-from credalens.report.quarters import SECOND_LOOK, Rule, make_rule
 from credalens.sets import ConvexHull
 
 #: Instances that are shown one by one.

@@ -11,10 +11,10 @@ import numpy as np
 from credalens._arrays import Array
 from credalens.distances import as_distance
 from credalens.evaluation import RejectionCurve, rejection_curve, rejection_order
+from credalens.evaluation.kinds import KINDS
 from credalens.measures.quantify import COMPONENTS
 from credalens.report.data import Findings
 from credalens.report.markup import cut
-from credalens.report.quarters import QUARTERS
 
 #: Values on the page are whole numbers of these parts of the scale, i.e. have four decimals.
 PARTS = 10_000
@@ -222,5 +222,5 @@ def quarter_accuracy(found: Findings) -> list[tuple[int, int]]:
     return [
         (0 if correct is None else int(correct[found.quarters == code].sum()),
          int((found.quarters == code).sum()))
-        for code in range(len(QUARTERS))
+        for code in range(len(KINDS))
     ]  # fmt: skip

@@ -7,11 +7,11 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from credalens.evaluation.kinds import KINDS
 from credalens.report import charts, figures, library, sections
 from credalens.report.data import Findings
 from credalens.report.markup import Markup, cut, join, script_data, tag, user_text
 from credalens.report.method import method_section
-from credalens.report.quarters import QUARTERS
 from credalens.report.story import counted, counts, number
 
 
@@ -47,7 +47,7 @@ def render(found: Findings, seconds: float) -> str:
         "rows": figures.rows(found, chosen.places),
         "drawn": chosen.drawn.tolist(),
         "dense": dense,
-        "quarters": [quarter.name for quarter in QUARTERS],
+        "quarters": [quarter.name for quarter in KINDS],
         "totals": counts(found),
         "classes": None if found.subject.class_names is None
         else [cut(name) for name in found.subject.class_names],

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from credalens.evaluation.kinds import KINDS
 from credalens.measures.quantify import COMPONENTS
 from credalens.report import figures
 from credalens.report.cards import card
 from credalens.report.charts import FAMILIES, ORACLE, RANDOM, family_words
 from credalens.report.data import Findings
 from credalens.report.markup import Markup, cut, join, tag, user_text
-from credalens.report.quarters import QUARTERS
 from credalens.report.story import counts, measure, number, percent, rule_in_words, sentences
 
 #: Marks of the quarters, beside their colours.
@@ -45,7 +45,7 @@ def story(found: Findings) -> Markup:
     told = [tag("p", join(_strong(part))) for part in map(_numbers, sentences(found))]
     right = figures.quarter_accuracy(found)
     tiles = []
-    for code, (quarter, count) in enumerate(zip(QUARTERS, counts(found), strict=True)):
+    for code, (quarter, count) in enumerate(zip(KINDS, counts(found), strict=True)):
         lines = [
             tag("h3", tag("span", SYMBOLS[code], _class="symbol", aria_hidden="true"),
                 quarter.name),
@@ -110,13 +110,13 @@ def _keys() -> Markup:
     return tag("ul", *(
         tag("li", tag("span", SYMBOLS[code], _class=f"symbol {quarter.name}", aria_hidden="true"),
             " ", quarter.name)
-        for code, quarter in enumerate(QUARTERS)
+        for code, quarter in enumerate(KINDS)
     ), _class="keys")  # fmt: skip
 
 
 def _filters(found: Findings) -> Markup:
     totals = [("look", "second look", found.n - counts(found)[0])]
-    totals += [(str(c), q.name, n) for c, (q, n) in enumerate(zip(QUARTERS, counts(found),
+    totals += [(str(c), q.name, n) for c, (q, n) in enumerate(zip(KINDS, counts(found),
                                                                   strict=True))]  # fmt: skip
     totals.append(("all", "all", found.n))
     buttons = [
@@ -226,7 +226,7 @@ def distributions(found: Findings, pictures: list[Any], classes: list[Any]) -> M
         for i, picture in enumerate(pictures)
     ]  # fmt: skip
     names = found.class_names
-    head = ["predicted", "predictions", *(q.name for q in QUARTERS),
+    head = ["predicted", "predictions", *(q.name for q in KINDS),
             "median total", "median aleatoric", "median epistemic"]  # fmt: skip
     rows = []
     for entry in classes:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from credalens.evaluation import rejection_order
+from credalens.evaluation.kinds import KINDS
 from credalens.report.data import Findings
-from credalens.report.quarters import QUARTERS
 
 #: A space that does not break.
 SPACE = "\u00a0"
@@ -54,7 +54,7 @@ def measure(value: float) -> str:
 
 def counts(found: Findings) -> list[int]:
     """Return how many predictions lie in each quarter."""
-    return [int(c) for c in np.bincount(found.quarters, minlength=len(QUARTERS))]
+    return [int(c) for c in np.bincount(found.quarters, minlength=len(KINDS))]
 
 
 def sentences(found: Findings) -> list[str]:

@@ -12,10 +12,10 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import BLOCK_BYTES, Array
 from credalens._files import check_folder, replacing
+from credalens.evaluation.kinds import SECOND_LOOK
 from credalens.evaluation.labels import UNKNOWN, label_indices
 from credalens.report import library
 from credalens.report.data import Collector, Subject, choose_measures
-from credalens.report.quarters import SECOND_LOOK
 from credalens.sets import ConvexHull, CredalSet
 
 

@@ -1,4 +1,7 @@
-"""Which predictions deserve a second look, and for which reason."""
+"""The one rule that calls a prediction clear, ambiguous, unknown or both.
+
+It decides in ``credalens pick`` and in the report alike; see `Rule`.
+"""
 
 from __future__ import annotations
 
@@ -18,31 +21,40 @@ SECOND_LOOK = 0.4
 
 
 @dataclass(frozen=True)
-class Quarter:
-    """One of the four corners of the map."""
+class Kind:
+    """What an ensemble knows of a prediction, and what to do about it."""
 
     name: str
-    #: What the ensemble knows here, and what to do about it.
     meaning: str
+    #: The same of a single model, which cannot disagree.
+    meaning_of_one: str
     advice: str
 
 
 #: In the order of their codes: the first bit is ambiguity, the second disagreement.
-QUARTERS = (
-    Quarter("clear", "the models agree, and expect to be right", "Accept the prediction."),
-    Quarter(
+KINDS = (
+    Kind(
+        "clear",
+        "the models largely agree, and expect to be right",
+        "the model expects to be right",
+        "Accept the prediction.",
+    ),
+    Kind(
         "ambiguous",
         "the models agree that the input is hard to tell",
+        "the model finds the input hard to tell",
         "Ask a person or measure more: more training will hardly help.",
     ),
-    Quarter(
+    Kind(
         "unknown",
         "the models contradict each other",
+        "one model alone cannot tell",
         "Label some of these: more data or training will help.",
     ),
-    Quarter(
+    Kind(
         "both",
         "hard to tell, and the models contradict each other",
+        "one model alone cannot tell",
         "Ask a person first, and keep the answers for training.",
     ),
 )
@@ -50,7 +62,16 @@ QUARTERS = (
 
 @dataclass(frozen=True)
 class Rule:
-    """The two thresholds of the map."""
+    """The two thresholds that tell the kinds apart.
+
+    A prediction is *ambiguous* if the midpoint of its aleatoric interval is at least ``level``
+    times ``scale``: the plausible models see about that risk. It is *unknown* if epistemic
+    uncertainty is at least half of that: two models are ``level`` times ``scale`` or more apart. It
+    may be *both*; what is neither is *clear*.
+
+    Neither the midpoint nor epistemic uncertainty is ever larger than total uncertainty, so that
+    what has less of it than half of ``level`` times ``scale`` (0.2 for total variation) is clear.
+    """
 
     #: Share of the largest risk that counts.
     level: float
@@ -68,7 +89,7 @@ class Rule:
         return self.level * self.scale / 2
 
     def codes(self, midpoint: Array, epistemic: Array) -> Array:
-        """Return the positions in `QUARTERS`.
+        """Return the positions in `KINDS`.
 
         Examples
         --------
