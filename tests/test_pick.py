@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import credalens as cl
+from credalens.evaluation.kinds import KINDS
 from credalens.evaluation.reasons import explain
+from credalens.report.data import Collector, Subject
 from prediction_files import NAMES, app, call, predictions, runner, write_csv, write_npz
 
 
@@ -17,38 +19,65 @@ def rows_of(text):
 
 class TestReasons:
     def test_unknown(self):
-        # TU = 1 - max lower = 1 - 0.2 = 0.8; AU lower = 1 - 0.9 = 0.1: an eighth of it.
+        # AU: 1 - 0.9 = 0.1 to 0.5, midpoint 0.3. EU = (0.9 - 0.2) / 2 = 0.35.
         (reason,) = explain([[[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]]], classes=["cat", "dog"])
         assert reason.kind == "unknown"
         assert reason.models == ("model 0", "model 2")
         assert reason.classes == ("cat", "dog")
         assert reason.text == (
-            "the models disagree: model 0 gives cat 0.90, model 2 gives dog 0.80; "
-            "data or training would help"
+            "the models disagree: model 0 says cat (0.90), model 2 says dog (0.80)"
         )
+
+    def test_each_model_by_its_own_first_class(self):
+        # They differ most on the last two classes, but no model says either.
+        rows = [[0.4, 0.35, 0.25, 0.0], [0.1, 0.6, 0.0, 0.3]]
+        (reason,) = explain([rows], models=["a", "b"], second_look=0.3)
+        assert reason.classes == ("0", "1")
+        assert "a says class 0 (0.40), b says class 1 (0.60)" in reason.text
+
+    def test_one_first_class(self):
+        # EU = (0.25 + 0.25) / 2 = 0.25, all of it on the classes behind the first.
+        (reason,) = explain([[[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]]], models=["a", "b"])
+        assert reason.classes == ("0", "0")
+        assert reason.text.endswith("; a gives class 1 0.50, b 0.00")
 
     def test_ambiguous(self):
-        # TU = 0.5, AU lower = 0.45: nine tenths.
+        # AU: 0.45 to 0.5. EU = 0.025.
         (reason,) = explain([[[0.5, 0.5], [0.55, 0.45]]])
         assert reason.kind == "ambiguous"
-        assert "still leaves 0.45 of 0.50; no training will help" in reason.text
+        assert reason.text == "the models agree that the input is hard to tell: risk 0.45 to 0.50"
 
     def test_both(self):
-        # TU = 0.6, AU lower = 0.3: one half.
-        (reason,) = explain([[[0.4, 0.6], [0.7, 0.3]]], models=["a", "b"])
+        # AU: 0.45 to 1 - 0.4 = 0.6 (the mixture of equal parts). EU = (0.5 + 0.5) / 4 = 0.25.
+        (reason,) = explain([[[0.55, 0.4, 0.05], [0.05, 0.4, 0.55]]], models=["a", "b"])
         assert reason.kind == "both"
-        assert reason.text.endswith(
-            "the models disagree: a gives class 1 0.60, b gives class 0 0.70; "
-            "training would help in part"
+        assert reason.text == (
+            "the input is hard to tell, and the models disagree: risk 0.45 to 0.60; "
+            "a says class 0 (0.55), b says class 2 (0.55)"
         )
 
-    def test_equal_members_and_certainty(self):
-        coin, sure = explain([[[0.5, 0.5]] * 2, [[1.0, 0.0]] * 2])
-        assert (coin.kind, coin.models) == ("ambiguous", None)
-        assert (sure.kind, sure.classes) == ("certain", None)
+    def test_little_uncertainty_is_clear(self):
+        # All of it is disagreement, but 0.01 is nothing to hand to a person.
+        doubt, sure = explain([[[1.0, 0.0], [0.99, 0.01]], [[1.0, 0.0]] * 2])
+        said = "the models largely agree, and expect to be right: total uncertainty"
+        assert (doubt.kind, doubt.text) == ("clear", f"{said} 0.01")
+        assert (sure.kind, sure.text) == ("clear", f"{said} 0.00")
+        assert (sure.models, sure.classes) == (None, None)
 
-    def test_one_member(self):
-        assert explain([[[0.7, 0.3]]])[0].kind == "ambiguous"
+    def test_one_member_is_told_as_one(self):
+        (hard,), (easy,) = explain([[[0.5, 0.5]]]), explain([[[0.7, 0.3]]])
+        assert hard.text == "the model finds the input hard to tell: risk 0.50"
+        assert easy.text == "the model expects to be right: total uncertainty 0.30"
+        assert hard.models is None
+
+    def test_the_rule_is_that_of_the_report(self):
+        members, _ = predictions(n=200, M=4, K=3)
+        members = members.astype(np.float32)
+        collector = Collector(Subject(4, 3, tuple("abcd"), second_look=0.3))
+        collector.add(members)
+        told = [KINDS[code].name for code in collector.finish().quarters]
+        assert [reason.kind for reason in explain(members, second_look=0.3)] == told
+        assert len(set(told)) == 4
 
     def test_the_pair_is_the_farthest(self):
         members, _ = predictions(n=30, M=5, K=4)
@@ -56,9 +85,7 @@ class TestReasons:
         for i, reason in enumerate(explain(members, models=names)):
             a, b = (members[i, int(m)] for m in reason.models)
             assert np.abs(a - b).sum() / 4 == pytest.approx(cl.epistemic_uncertainty(members[i]))
-            k, j = (int(c) for c in reason.classes)
-            assert a[k] - b[k] == (a - b).max()
-            assert b[j] - a[j] == (b - a).max()
+            assert [int(c) for c in reason.classes] == [a.argmax(), b.argmax()]
 
     def test_the_distance_counts(self):
         # Members 0 and 1 are as far apart as 0 and 2 in total variation, but not on a line.
@@ -93,6 +120,13 @@ class TestCommand:
         assert [(row["kind"], row["reason"]) for row in rows] == [
             (reason.kind, reason.text) for reason in reasons
         ]
+
+    def test_the_level_can_be_chosen(self, models):
+        folder, members = models
+        rows = rows_of(call("pick", folder, "--budget", 60, "--second-look", 0.05).stdout)
+        reasons = explain(members, second_look=0.05)
+        assert [row["kind"] for row in rows] == [reasons[int(row["row"])].kind for row in rows]
+        assert {row["kind"] for row in rows} != {reason.kind for reason in explain(members)}
 
     def test_a_share_just_below_a_whole_number(self, tmp_path):
         np.save(tmp_path / "a.npy", predictions(n=100)[0])
@@ -152,6 +186,7 @@ class TestCommand:
             (["--reject", "0.1", "--budget", "5"], "say either"),
             (["--reject", "0.01"], "--reject: 0.01 of 60 rows is none; pass more"),
             (["--reject", "10"], "--reject: is 10; pass a share between 0 and 1"),
+            (["--budget", "3", "--second-look", "2"], "second_look: is 2.0; pass a number between"),
             (["--budget", "3", "--by", "x"], "--by: is 'x'; choose of tv_total"),
             (["--budget", "3", "-o", "p.doc"], "unknown ending '.doc'"),
         ],

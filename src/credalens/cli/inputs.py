@@ -174,6 +174,16 @@ class Manners:
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False
 
 
+#: What `pick` and `report` call ambiguous or unknown, alike.
+SecondLook = Annotated[
+    float,
+    typer.Option(
+        help="Level from which a prediction is ambiguous, or two models disagree: a share of the "
+        "largest distance between two predictions."
+    ),
+]
+
+
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Spread the parameters of `function` that are groups of options into single options."""
     hints = get_type_hints(function, include_extras=True)

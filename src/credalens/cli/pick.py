@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from credalens.cli.conduct import conduct, note, progress
-from credalens.cli.inputs import Inputs, Manners, Measuring, command
+from credalens.cli.inputs import Inputs, Manners, Measuring, SecondLook, command
 from credalens.cli.score import describe, show_table, skipped_path, write_dropped
+from credalens.evaluation.kinds import SECOND_LOOK, make_rule
 
 if TYPE_CHECKING:
     from credalens.datasets.files import Ensemble
@@ -47,6 +48,7 @@ def pick(
         str | None,
         typer.Option("--by", "--score", help="Score to go by.", show_default="the first, tv_total"),
     ] = None,
+    second_look: SecondLook = SECOND_LOOK,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -59,10 +61,10 @@ def pick(
 ) -> None:
     """List the rows to hand to a person, most uncertain first, with the reason in words.
 
-    ambiguous: every plausible model finds it hard (the lower aleatoric end is at least 2/3 of the
-    total), so that no training will help. unknown: the models disagree (at most 1/3), and the
-    reason says which two disagree most, and on which classes; data or training would help. both:
-    in between.
+    ambiguous: the plausible models see a risk of about 0.4 or more (midpoint of the aleatoric
+    interval), so that more training will hardly help. unknown: two models are 0.4 or more apart,
+    and the reason says which two, and what each says; more data or training will help. Or both, or
+    clear, which is neither. The report goes by the same rule; --second-look changes the level.
     """  # fmt: skip
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
         if (reject is None) == (budget is None):
@@ -73,6 +75,7 @@ def pick(
             raise ValueError("stdin: the rows are read twice; write them to a file first")
         from credalens._files import check_folder
         from credalens.datasets.files.output import check_output
+        from credalens.distances import as_distance
         from credalens.evaluation import rejection_order
 
         if output is not None:
@@ -80,6 +83,9 @@ def pick(
             check_folder(output.parent)
         ensemble = inputs.open()
         columns = measuring.scores(ensemble.n_classes)
+        make_rule(
+            second_look, as_distance(columns.distance, ensemble.n_classes), ensemble.n_classes
+        )
         key = _key(by, columns.names)
         side = skipped_path(output)
         inputs.keep(ensemble, measuring, output, side)
@@ -92,7 +98,7 @@ def pick(
             raise ValueError(f"--reject: {reject:g} of {len(values)} rows is none; pass more")
         first = rejection_order(values)[:count]
         wanted = dict(zip(places[first].tolist(), values[first].tolist(), strict=True))
-        table = _explained(ensemble, columns, key, wanted, inputs, manners)
+        table = _explained(ensemble, columns, key, wanted, second_look, inputs, manners)
         _give(table, f"{count} of {len(values)} rows to look at, by {key}", output, manners)
 
 
@@ -141,6 +147,7 @@ def _explained(
     columns: "ScoreColumns",
     key: str,
     wanted: dict[int, float],
+    second_look: float,
     inputs: Inputs,
     manners: Manners,
 ) -> dict[str, list[Any]]:
@@ -161,7 +168,11 @@ def _explained(
             hull = ConvexHull(chunk.members[chosen], validate=False)
             predicted = named(np.asarray(majority_vote(hull)), ensemble.class_names).tolist()
             reasons = explain(
-                hull, columns.distance, models=ensemble.names, classes=ensemble.class_names
+                hull,
+                columns.distance,
+                models=ensemble.names,
+                classes=ensemble.class_names,
+                second_look=second_look,
             )
             for place, vote, reason in zip(chosen.tolist(), predicted, reasons, strict=True):
                 row = int(chunk.rows[place])
@@ -198,7 +209,7 @@ def _give(table: dict[str, list[Any]], title: str, output: Path | None, manners:
         WRITERS[output.suffix.lower()](lambda: iter([batch]), path)
     kinds = ", ".join(
         f"{table['kind'].count(kind)} {kind}"
-        for kind in ("ambiguous", "unknown", "both", "certain")
+        for kind in ("ambiguous", "unknown", "both", "clear")
         if kind in table["kind"]
     )
     note(f"wrote {title}, to {output}: {kinds}", manners.quiet)

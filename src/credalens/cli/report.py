@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from credalens.cli.conduct import conduct, note, progress
-from credalens.cli.inputs import Inputs, Manners, Measuring, command
+from credalens.cli.inputs import Inputs, Manners, Measuring, SecondLook, command
 from credalens.cli.score import describe, skipped_path, write_dropped
 from credalens.distances import NAMES
+from credalens.evaluation.kinds import SECOND_LOOK
 
 if TYPE_CHECKING:
     from credalens.datasets.files import Ensemble
@@ -50,10 +51,7 @@ def report(
         str,
         typer.Option(help=f"{', '.join(NAMES)}, cost:FILE or kernel:FILE, as in score."),
     ] = "tv",
-    second_look: Annotated[
-        float,
-        typer.Option(help="Level from which a prediction is ambiguous, or models disagree."),
-    ] = 0.4,
+    second_look: SecondLook = SECOND_LOOK,
     title: Annotated[
         str | None, typer.Option(help="Heading of the page.", show_default=False)
     ] = None,
@@ -97,7 +95,7 @@ def begin(
     ensemble: "Ensemble",
     distance: Any,
     measures: list[str] | None = None,
-    second_look: float = 0.4,
+    second_look: float = SECOND_LOOK,
     title: str | None = None,
 ) -> "Collector":
     """Return what collects the chunks of an ensemble for its report."""

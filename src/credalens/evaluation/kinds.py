@@ -13,6 +13,7 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import Array
 from credalens.distances import Distance, Kolmogorov, TotalVariation
+from credalens.measures import Interval
 
 #: Level that makes an input ambiguous, and the models disagree. Two sure models that contradict
 #: each other span risks from 0 to 1/2, with midpoint 1/4; three reach 1/3, four 3/8: below 0.4 all
@@ -29,6 +30,12 @@ class Kind:
     #: The same of a single model, which cannot disagree.
     meaning_of_one: str
     advice: str
+    ambiguous: bool = False
+    unknown: bool = False
+
+    def told(self, n_models: int) -> str:
+        """Return what it means for so many models."""
+        return self.meaning if n_models > 1 else self.meaning_of_one
 
 
 #: In the order of their codes: the first bit is ambiguity, the second disagreement.
@@ -44,18 +51,22 @@ KINDS = (
         "the models agree that the input is hard to tell",
         "the model finds the input hard to tell",
         "Ask a person or measure more: more training will hardly help.",
+        ambiguous=True,
     ),
     Kind(
         "unknown",
-        "the models contradict each other",
+        "the models disagree",
         "one model alone cannot tell",
         "Label some of these: more data or training will help.",
+        unknown=True,
     ),
     Kind(
         "both",
-        "hard to tell, and the models contradict each other",
+        "the input is hard to tell, and the models disagree",
         "one model alone cannot tell",
         "Ask a person first, and keep the answers for training.",
+        ambiguous=True,
+        unknown=True,
     ),
 )
 
@@ -88,16 +99,18 @@ class Rule:
         """Epistemic uncertainty, half a distance, from which models disagree."""
         return self.level * self.scale / 2
 
-    def codes(self, midpoint: Array, epistemic: Array) -> Array:
+    def codes(self, aleatoric: Interval, epistemic: Any) -> Array:
         """Return the positions in `KINDS`.
 
         Examples
         --------
-        >>> import numpy as np
-        >>> Rule(0.4, 1.0).codes(np.array([0.1, 0.5, 0.1, 0.5]), np.array([0.1, 0.1, 0.3, 0.3]))
+        >>> risks = Interval([0.1, 0.5, 0.1, 0.5], [0.2, 0.5, 0.2, 0.5])
+        >>> Rule(0.4, 1.0).codes(risks, [0.1, 0.1, 0.3, 0.3])
         array([0, 1, 2, 3], dtype=uint8)
         """
-        ambiguous, unknown = midpoint >= self.aleatoric, epistemic >= self.epistemic
+        # Of either precision alike, so that a row is of one kind wherever it is asked for.
+        lower, upper, apart = (np.asarray(x, np.float64) for x in (*aleatoric, epistemic))
+        ambiguous, unknown = (lower + upper) / 2 >= self.aleatoric, apart >= self.epistemic
         return ambiguous.astype(np.uint8) + 2 * unknown.astype(np.uint8)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from credalens._arrays import Array
 from credalens.evaluation.kinds import KINDS
+from credalens.evaluation.reasons import apart
 from credalens.report.data import Findings
 from credalens.report.markup import Markup, cut, join, tag, user_text
 from credalens.report.story import measure
@@ -19,7 +19,7 @@ MOST_CLASSES, MOST_BARS = 4, 12
 SIDE, MARGIN = 190.0, 16.0
 
 
-def card(found: Findings, i: int, pair: tuple[int, int] | None) -> Markup:
+def card(found: Findings, i: int, pair: list[int] | None) -> Markup:
     """Return the card of the instance in place `i` of those shown."""
     at = int(found.shown[i])
     members = found.shown_members[i].astype(np.float64)
@@ -50,7 +50,7 @@ def card(found: Findings, i: int, pair: tuple[int, int] | None) -> Markup:
 
 
 def _bars(
-    members: Array, models: Sequence[str], names: Sequence[str], pair: tuple[int, int] | None
+    members: Array, models: Sequence[str], names: Sequence[str], pair: list[int] | None
 ) -> Markup:
     """Return a bar a member, of the classes that matter and the rest."""
     classes = _classes(members, pair)
@@ -79,7 +79,7 @@ def _bars(
     return join([tag("ul", *legend, _class="legend"), tag("ul", *rows, more, _class="bars")])
 
 
-def _classes(members: Array, pair: tuple[int, int] | None) -> list[int]:
+def _classes(members: Array, pair: list[int] | None) -> list[int]:
     """Return the classes to show: those the widest pair differs on most, then the likeliest."""
     if members.shape[1] <= MOST_CLASSES:
         return list(range(members.shape[1]))
@@ -92,28 +92,25 @@ def _classes(members: Array, pair: tuple[int, int] | None) -> list[int]:
     return sorted(chosen, key=lambda k: -members[:, k].mean())
 
 
-def _bars_shown(n_members: int, pair: tuple[int, int] | None) -> list[int]:
+def _bars_shown(n_members: int, pair: list[int] | None) -> list[int]:
     if n_members <= MOST_BARS:
         return list(range(n_members))
-    pair = pair or (0, 1)
+    pair = pair or [0, 1]
     others = [m for m in range(n_members) if m not in pair]
     return sorted([*pair, *others[: MOST_BARS - 2]])
 
 
 def _pair_in_words(
-    members: Array, models: Sequence[str], names: Sequence[str], pair: tuple[int, int] | None
+    members: Array, models: Sequence[str], names: Sequence[str], pair: list[int] | None
 ) -> Markup | None:
     if pair is None:
         return None
-    difference = members[pair[0]] - members[pair[1]]
-    said: list[Any] = []
-    for m, k in zip(pair, (int(np.argmax(difference)), int(np.argmin(difference))), strict=True):
-        said += [user_text(cut(models[m])), f" gives {members[m, k]:.2f} to ",
-                 user_text(cut(names[k])), ", " if not said else "."]  # fmt: skip
-    return tag("p", "Farthest apart: ", *said, _class="pair")
+    said = apart(members[pair], [user_text(cut(models[m])) for m in pair],
+                 [user_text(cut(name)) for name in names])  # fmt: skip
+    return tag("p", "Farthest apart: ", *said, ".", _class="pair")
 
 
-def triangle(members: Array, names: Sequence[str], pair: tuple[int, int] | None) -> Markup:
+def triangle(members: Array, names: Sequence[str], pair: list[int] | None) -> Markup:
     """Return the credal set in the triangle of all distributions over three classes."""
     height = SIDE * 3**0.5 / 2
     corners = np.array([[0.0, height], [SIDE, height], [SIDE / 2, 0.0]])
@@ -134,7 +131,7 @@ def triangle(members: Array, names: Sequence[str], pair: tuple[int, int] | None)
     ]  # fmt: skip
     drawn.append(tag("path", d=path(around, len(around) > 2), _class="hull"))
     if pair is not None:
-        drawn.append(tag("path", d=path(points[list(pair)], False), _class="widest"))
+        drawn.append(tag("path", d=path(points[pair], False), _class="widest"))
     for m, (x, y) in enumerate(points):
         wide = pair is not None and m in pair
         drawn.append(tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5 if wide else 3.5,

@@ -220,7 +220,7 @@ class Collector:
             labels=columns.get("labels"),
             predicted=columns["predicted"],
             votes=columns["votes"],
-            quarters=self.rule.codes(main.aleatoric.midpoint, main.epistemic),
+            quarters=self.rule.codes(main.aleatoric, main.epistemic),
             shown=self._top.places,
             shown_members=self._top.members,
             diagnosis=_diagnosed(members, labels, self.subject.names),

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from credalens._arrays import Array
-from credalens.distances import as_distance
 from credalens.evaluation import RejectionCurve, rejection_curve, rejection_order
 from credalens.evaluation.kinds import KINDS
 from credalens.measures.quantify import COMPONENTS
@@ -200,20 +199,6 @@ def curves(found: Findings) -> Curves | None:
     flat = np.full(CURVE_BINS, np.mean(truth == predicted))
     random = RejectionCurve(np.arange(CURVE_BINS) / CURVE_BINS, flat)
     return Curves(scores, curve(truth != predicted), random, float(np.mean(ratios)))
-
-
-def widest_pairs(found: Findings) -> list[tuple[int, int] | None]:
-    """Return the two members farthest apart in each instance that is shown."""
-    points = found.shown_members.astype(np.float64)
-    n, M, K = points.shape
-    distance = as_distance(found.subject.distance, K)
-    widest, pair = np.zeros(n), np.full((n, 2), -1)
-    for m in range(1, M):
-        apart = distance.between(points[:, :m], points[:, m : m + 1])
-        wider = apart.max(axis=1) > widest
-        pair[wider] = np.stack([apart.argmax(axis=1), np.full(n, m)], axis=1)[wider]
-        widest = np.maximum(widest, apart.max(axis=1))
-    return [None if a < 0 else (a, b) for a, b in pair.tolist()]
 
 
 def quarter_accuracy(found: Findings) -> list[tuple[int, int]]:

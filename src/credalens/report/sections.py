@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from credalens.distances import as_distance
 from credalens.evaluation.kinds import KINDS
+from credalens.evaluation.reasons import widest_pairs
 from credalens.measures.quantify import COMPONENTS
 from credalens.report import figures
 from credalens.report.cards import card
@@ -51,7 +53,7 @@ def story(found: Findings) -> Markup:
                 quarter.name),
             tag("p", tag("strong", number(count)), tag("span", percent(count, found.n)),
                 _class="count"),
-            tag("p", f"{quarter.meaning}.".capitalize()),
+            tag("p", f"{quarter.told(found.subject.n_members)}.".capitalize()),
         ]  # fmt: skip
         if found.labels is not None and count:
             lines.append(tag("p", f"Accuracy {percent(*right[code])}.", _class="accuracy"))
@@ -257,7 +259,8 @@ def distributions(found: Findings, pictures: list[Any], classes: list[Any]) -> M
 
 def cards_section(found: Findings) -> Markup:
     """Return the most uncertain instances one by one."""
-    pairs = figures.widest_pairs(found)
+    distance = as_distance(found.subject.distance, found.subject.n_classes)
+    pairs = widest_pairs(found.shown_members, distance)
     cards = [card(found, i, pair) for i, pair in enumerate(pairs)]
     count = len(cards)
     title = f"The {count} most uncertain" if count > 1 else "The prediction itself"

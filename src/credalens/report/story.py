@@ -84,7 +84,7 @@ def _third(found: Findings, clear: int) -> str:
         if clear == 0:
             return "Without labels, how many of them are right is not known."
         return (
-            f"{others} may pass: the models agree, and expect to be right"
+            f"{others} may pass: the models largely agree, and expect to be right"
             "; how often they are, only labels can tell."
         )
     right = int(found.correct.sum())
