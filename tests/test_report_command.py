@@ -44,14 +44,28 @@ def test_the_command(models, tmp_path):
     assert "Pets & <co>" in read.text()
 
 
-def test_score_writes_the_same_report(models, tmp_path):
+def test_score_writes_the_same_report(models, tmp_path, monkeypatch):
     folder, _, _ = models
     call("report", folder, "-o", tmp_path / "a.html")
     scores, out = tmp_path / "scores.csv", tmp_path / "b.html"
+    rows = count_rows(monkeypatch)
     done = call("score", folder, "-o", scores, "--report", out, "--chunk-rows", 31)
     assert done.stderr.splitlines()[-1] == f"wrote {out}; open it in a browser"
     assert len(scores.read_text().splitlines()) == 91
     assert Page(out).data == Page(tmp_path / "a.html").data
+    assert sum(rows) == 90, "a row is measured once for both"
+
+
+def count_rows(monkeypatch):
+    """Note how many sets are measured by total variation, call by call."""
+    rows, everything = [], cl.TotalVariation.everything
+
+    def counted(self, Q):
+        rows.append(len(Q))
+        return everything(self, Q)
+
+    monkeypatch.setattr(cl.TotalVariation, "everything", counted)
+    return rows
 
 
 def test_options_of_the_command(models, tmp_path):

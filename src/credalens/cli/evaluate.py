@@ -210,7 +210,7 @@ def _collect(
     pieces: list[dict[str, Any]] = []
     dropped: list[Any] = []
     with progress("scoring", manners.quiet) as show:
-        for chunk, found in scored_chunks(ensemble, columns, inputs.chunk_rows, 0, inputs.skip):
+        for chunk, found, _ in scored_chunks(ensemble, columns, inputs.chunk_rows, 0, inputs.skip):
             pieces.append({name: found[name] for name in ("correct", *columns.names)})
             dropped.extend(chunk.dropped)
             show(chunk.stop, ensemble.expected_rows)

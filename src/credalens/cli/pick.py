@@ -133,7 +133,7 @@ def _scored(
     scores, rows = [], []
     dropped: list[Any] = []
     with progress("scoring", manners.quiet) as show:
-        for chunk, found in scored_chunks(ensemble, columns, inputs.chunk_rows, 0, inputs.skip):
+        for chunk, found, _ in scored_chunks(ensemble, columns, inputs.chunk_rows, 0, inputs.skip):
             scores.append(found[key])
             rows.append(chunk.rows)
             dropped.extend(chunk.dropped)

@@ -165,11 +165,11 @@ class _Task:
         inputs = self.inputs
         with progress("scoring", self.manners.quiet) as show:
             show(start, self.ensemble.expected_rows)
-            for chunk, columns in scored_chunks(
+            for chunk, columns, measured in scored_chunks(
                 self.ensemble, self.scores, inputs.chunk_rows, start, inputs.skip
             ):
                 if self._report is not None:
-                    self._report.add(chunk.members, chunk.labels, chunk.ids, chunk.rows)
+                    self._report.add(chunk.members, chunk.labels, chunk.ids, chunk.rows, measured)
                 yield chunk, as_batch(columns)
                 show(chunk.stop, self.ensemble.expected_rows)
 

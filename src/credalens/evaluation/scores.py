@@ -11,7 +11,7 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import Array
 from credalens.distances import NAMES, Distance, TotalVariation, as_distance
-from credalens.measures import Interval, quantify
+from credalens.measures import Interval, Uncertainty, quantify
 from credalens.measures.imprecision import maximum_mean_imprecision
 from credalens.measures.interval import SUMMARIES
 from credalens.measures.quantify import FAMILIES
@@ -84,22 +84,24 @@ class ScoreColumns:
         middle = (f"{self.family}_aleatoric_{end}" for end in ends)
         return (f"{self.family}_total", *middle, f"{self.family}_epistemic")
 
-    def __call__(self, Q: CredalSet) -> dict[str, Array]:
-        """Return the columns for a batch of sets, in the dtype of the batch."""
-        distance = as_distance(self.distance, Q.n_classes)
-        families = {"tv": distance, "entropy": "entropy", "hartley": "hartley"}
-        wanted = [families[name] for name in self.measures if name in families]
-        # Seeded, so that a measure that is sampled gives the same numbers when run again.
-        found = quantify(Q, wanted, random_state=0) if wanted else {}
+    def measured(self, Q: CredalSet) -> dict[str, Uncertainty]:
+        """Return what the families among the measures say of a batch of sets."""
+        return measure_families(Q, [m for m in self.measures if m in FAMILIES], self.distance)
+
+    def __call__(
+        self, Q: CredalSet, measured: dict[str, Uncertainty] | None = None
+    ) -> dict[str, Array]:
+        """Return the columns for a batch, in its dtype; what is `measured` already is not again."""
+        measured = self.measured(Q) if measured is None else measured
         columns: dict[str, Array] = {}
         for name in self.measures:
-            if name == "mmi":
-                values: Sequence[Any] = [maximum_mean_imprecision(Q, distance)]
-            elif name not in families:
-                values = [MEASURES[name](Q)]
+            if name in measured:
+                u = measured[name]
+                values: Sequence[Any] = [u.total, *self._ends(u.aleatoric), u.epistemic]
+            elif name == "mmi":
+                values = [maximum_mean_imprecision(Q, as_distance(self.distance, Q.n_classes))]
             else:
-                u = found[families[name]]
-                values = [u.total, *self._ends(u.aleatoric), u.epistemic]
+                values = [MEASURES[name](Q)]
             columns.update(zip(self._names(name), map(np.asarray, values), strict=True))
         return columns
 
@@ -109,3 +111,14 @@ class ScoreColumns:
         if self.summary == "interval":
             return [aleatoric.lower, aleatoric.upper]
         return [getattr(aleatoric, self.summary)]
+
+
+def measure_families(
+    Q: CredalSet, families: Sequence[str], distance: Any = "tv"
+) -> dict[str, Uncertainty]:
+    """Return what each of some `FAMILIES` says; "tv" stands for the distance."""
+    geometry = as_distance(distance, Q.n_classes)
+    asked = {name: geometry if name == "tv" else name for name in families}
+    # Seeded, so that a measure that is sampled gives the same numbers when run again.
+    found = quantify(Q, list(asked.values()), random_state=0)
+    return {name: found[one] for name, one in asked.items()}

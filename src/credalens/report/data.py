@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,8 @@ from credalens._arrays import Array
 from credalens.distances import as_distance
 from credalens.evaluation import diagnose_members, majority_vote, rejection_order
 from credalens.evaluation.kinds import SECOND_LOOK, Rule, make_rule
-from credalens.measures import Interval, Uncertainty, generalized_hartley, quantify
+from credalens.evaluation.scores import measure_families
+from credalens.measures import Interval, Uncertainty
 from credalens.measures.quantify import FAMILIES
 from credalens.report.markup import cut
 from credalens.sets import ConvexHull
@@ -48,7 +48,7 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """The columns of one family of measures, and what they cost."""
+    """The columns of one family of measures."""
 
     total: Array
     #: An `Interval` for distances.
@@ -56,7 +56,6 @@ class Family:
     epistemic: Array
     #: Largest certified error or standard error.
     error: float
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,15 +143,22 @@ class Collector:
         self.rule = make_rule(subject.second_look, self._distance, subject.n_classes)
         self._columns: dict[str, list[Array]] = {}
         self._errors = dict.fromkeys(subject.measures, 0.0)
-        self._seconds = dict.fromkeys(subject.measures, 0.0)
         self._top = _Top()
         self._sample = _Sample()
         self._n = 0
 
     def add(
-        self, members: Array, labels: Array | None = None, ids: Any = None, rows: Any = None
+        self,
+        members: Array,
+        labels: Array | None = None,
+        ids: Any = None,
+        rows: Any = None,
+        measured: Mapping[str, Uncertainty] | None = None,
     ) -> None:
-        """Measure ``(r, M, K)`` predictions, known to be good, and their class indices."""
+        """Take ``(r, M, K)`` predictions, known to be good, and their class indices.
+
+        Families that are not `measured` yet are measured here.
+        """
         hull = ConvexHull(members, validate=False)
         columns: dict[str, Any] = {
             "rows": self._n + np.arange(len(members)) if rows is None else rows,
@@ -163,7 +169,7 @@ class Collector:
                 np.uint16 if self.subject.n_classes <= 1 << 16 else np.uint32
             ),
         }
-        for family, u in self._measured(hull).items():
+        for family, u in self._families(hull, measured or {}).items():
             ends = u.aleatoric
             lower, upper = ends if isinstance(ends, Interval) else (ends, None)
             columns |= {
@@ -181,17 +187,15 @@ class Collector:
         self._sample.add(members, labels, self._n)
         self._n += len(members)
 
-    def _measured(self, hull: ConvexHull) -> dict[str, Uncertainty]:
-        found: dict[str, Uncertainty] = {}
-        for family in self.subject.measures:
-            start = time.perf_counter()
-            if family == "hartley" and "entropy" in found:
-                found[family] = _hartley(hull, found["entropy"])
-            else:
-                found[family] = quantify(hull, self._distance if family == "tv" else family,
-                                         random_state=0)  # fmt: skip
-            self._seconds[family] += time.perf_counter() - start
-        return found
+    def _families(
+        self, hull: ConvexHull, measured: Mapping[str, Uncertainty]
+    ) -> dict[str, Uncertainty]:
+        missing = [name for name in self.subject.measures if name not in measured]
+        with warnings.catch_warnings():
+            # Estimates that stay uncertain are told by their standard error on the page.
+            warnings.filterwarnings("ignore", "generalized_hartley", RuntimeWarning)
+            found = {**measured, **measure_families(hull, missing, self._distance)}
+        return {name: found[name] for name in self.subject.measures}
 
     def finish(self) -> Findings:
         """Return what was found."""
@@ -207,7 +211,6 @@ class Collector:
                 lower if upper is None else Interval(lower, upper),
                 columns[f"{name} epistemic"],
                 self._errors[name],
-                self._seconds[name],
             )
         main = families["tv"]
         members, labels = self._sample.taken()
@@ -226,15 +229,6 @@ class Collector:
             diagnosis=_diagnosed(members, labels, self.subject.names),
             n_diagnosed=len(members),
         )
-
-
-def _hartley(hull: ConvexHull, entropy: Uncertainty) -> Uncertainty:
-    """Return the Hartley family, given the upper entropy that it shares with the other."""
-    with warnings.catch_warnings():
-        # Estimates that stay uncertain are told by their standard error on the page.
-        warnings.filterwarnings("ignore", "generalized_hartley", RuntimeWarning)
-        bits, error = generalized_hartley(hull, random_state=0, return_error=True)
-    return Uncertainty(entropy.total, entropy.total - bits, bits, entropy.error + error)
 
 
 def _diagnosed(members: Array, labels: Array | None, names: tuple[str, ...]) -> Any:

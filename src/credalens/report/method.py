@@ -1,4 +1,4 @@
-"""How the page was computed: measures, versions, times and errors."""
+"""How the page was computed: measures, errors, versions and the time it took."""
 
 from __future__ import annotations
 
@@ -38,11 +38,10 @@ MEANINGS = {
 def method_section(found: Findings, seconds: float) -> Markup:
     """Return the last section; `seconds` is the time from the first row to here."""
     rows: list[list[Any]] = []
-    for family, columns in found.families.items():
+    for family in found.families:
         meaning = tag("ul", *(tag("li", tag("b", short), f": {words}")
                               for short, words in MEANINGS[family]), _class="meanings")  # fmt: skip
-        rows.append([family_words(found, family), meaning, _seconds(columns.seconds),
-                     _error(found, family)])  # fmt: skip
+        rows.append([family_words(found, family), meaning, _error(found, family)])
     M, K = found.subject.n_members, found.subject.n_classes
     notes = [
         f"{number(found.n)} predictions of {number(M)} models over {number(K)} classes. A credal "
@@ -58,7 +57,7 @@ def method_section(found: Findings, seconds: float) -> Markup:
         )
     return section(
         "method", "How it was computed",
-        table(["measure", "meaning", "time", "largest error"], rows, "measures"),
+        table(["measure", "meaning", "largest error"], rows, "measures"),
         join(tag("p", note) for note in notes),
         tag("p", _versions(found, seconds), _class="note"),
     )  # fmt: skip

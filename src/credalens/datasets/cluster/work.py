@@ -69,7 +69,7 @@ def score_partition(job: Job, ensemble: Ensemble, partition: Partition) -> Finis
 
     def batches() -> Any:
         nonlocal rows
-        for chunk, columns in scored_chunks(
+        for chunk, columns, _ in scored_chunks(
             ensemble, job.scores, job.chunk_rows, partition.start, job.skip, partition.stop
         ):
             rows += len(chunk.rows)

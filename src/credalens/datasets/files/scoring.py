@@ -13,6 +13,7 @@ from credalens._arrays import Array, num_threads
 from credalens.datasets.files.ensemble import Chunk, Ensemble
 from credalens.evaluation import majority_vote
 from credalens.evaluation.scores import ScoreColumns
+from credalens.measures import Uncertainty
 from credalens.sets import ConvexHull
 
 
@@ -23,8 +24,8 @@ def scored_chunks(
     start: int = 0,
     skip: bool = False,
     stop: int | None = None,
-) -> Iterator[tuple[Chunk, dict[str, Any]]]:
-    """Yield the chunks of the rows ``start:stop`` and their columns, in order.
+) -> Iterator[tuple[Chunk, dict[str, Any], dict[str, Uncertainty]]]:
+    """Yield the chunks of the rows ``start:stop``, their columns and what was measured, in order.
 
     Two chunks are worked on at once: kernels use all threads, but reading, votes and writing do
     not, and would leave cores idle. Where only one thread is allowed, it does all in turn.
@@ -32,24 +33,26 @@ def scored_chunks(
     workers = min(2, num_threads())
     if workers == 1:
         for chunk in ensemble.chunks(rows, start, skip, stop):
-            yield chunk, score_chunk(chunk, scores, ensemble.class_names)
+            yield chunk, *score_chunk(chunk, scores, ensemble.class_names)
         return
-    pending: deque[tuple[Chunk, Future[dict[str, Any]]]] = deque()
+    pending: deque[tuple[Chunk, Future[Any]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for chunk in ensemble.chunks(rows, start, skip, stop):
             task = pool.submit(score_chunk, chunk, scores, ensemble.class_names)
             pending.append((chunk, task))
             if len(pending) > workers:
                 done, task = pending.popleft()
-                yield done, task.result()
+                yield done, *task.result()
         for done, task in pending:
-            yield done, task.result()
+            yield done, *task.result()
 
 
 def score_chunk(
     chunk: Chunk, scores: ScoreColumns, class_names: tuple[str, ...] | None
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], dict[str, Uncertainty]]:
     """Return the columns of a chunk: ``id``, ``prediction``, the scores, ``label``, ``correct``.
+
+    Beside them what was measured, by family, of which the columns are a part.
 
     ``id``, ``label`` and ``correct`` are there if the files bring identifiers and labels. Classes
     are named where they have names, and indices otherwise.
@@ -58,11 +61,12 @@ def score_chunk(
     predicted = np.asarray(majority_vote(hull))
     columns: dict[str, Any] = {} if chunk.ids is None else {"id": chunk.ids}
     columns["prediction"] = named(predicted, class_names)
-    columns.update(scores(hull))
+    measured = scores.measured(hull)
+    columns.update(scores(hull, measured))
     if chunk.labels is not None:
         columns["label"] = named(chunk.labels, class_names)
         columns["correct"] = chunk.labels == predicted
-    return columns
+    return columns, measured
 
 
 def named(indices: Array, class_names: tuple[str, ...] | None) -> Array:
