@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import credalens as cl
+from credalens.cli.score import show_table
 from credalens.evaluation.kinds import KINDS
 from credalens.evaluation.reasons import explain
 from credalens.report.data import Collector, Subject
@@ -138,6 +139,12 @@ class TestCommand:
         rows = rows_of(call("pick", folder, "--budget", 5, "--by", "tv_epistemic").stdout)
         order = cl.rejection_order(cl.epistemic_uncertainty(members))[:5]
         assert [int(row["row"]) for row in rows] == order.tolist()
+
+    def test_names_that_look_like_markup_are_shown_as_they_are(self, capsys):
+        names = ["[/b]", "[red]cat", ":smile:"]
+        show_table("by [/b]", {"id": names, "[/i]": [1, 2, 3]})
+        shown = capsys.readouterr().out
+        assert all(name in shown for name in ["by [/b]", "[/i]", *names])
 
     def test_ids_and_names(self, tmp_path):
         members, _ = predictions(n=9)

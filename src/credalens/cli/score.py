@@ -296,5 +296,6 @@ def show_table(title: str, columns: dict[str, list[Any]]) -> None:
         )
     for row in zip(*columns.values(), strict=True):
         table.add_row(*(f"{x:.4f}" if isinstance(x, float) else str(x) for x in row))
-    # A pipe has no width: lines are not broken there.
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    # A pipe has no width: lines are not broken there. Names from files may look like markup.
+    width = None if sys.stdout.isatty() else 200
+    Console(width=width, markup=False, emoji=False).print(table)
