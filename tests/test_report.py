@@ -94,6 +94,23 @@ def test_sentences_of_small_numbers(tmp_path):
     assert "Of 1 prediction, 1 (100 %) deserves a second look." in told
     assert "It does because the input is ambiguous." in told
     assert "0 of 1 are right: too few to reject 10 % of them." in told
+    told = Page(cl.report.write(tmp_path / "r.html", wavering, [0])).text("story")
+    assert "1 of 1 is right" in told
+
+
+def test_one_model_is_told_as_one(tmp_path):
+    P = np.array([[[0.9, 0.1]], [[0.55, 0.45]], [[0.5, 0.5]]])
+    read = Page(cl.report.write(tmp_path / "r.html", P))
+    told = read.text("story")
+    assert "They are ambiguous; what one model does not know, only others could show." in told
+    assert "The other 1 may pass: the model expects to be right; how often it is, only" in told
+    assert "One model alone cannot tell." in told
+    assert "more data or training will help" not in told
+    assert "farthest apart" not in read.text("uncertain")
+    assert "aleatoric 0.500, epistemic 0" in read.text("uncertain")
+    assert "votes" not in read.text("listing")
+    told = Page(cl.report.write(tmp_path / "r.html", P[:1])).text("story")
+    assert "No input is ambiguous; what one model does not know" in told
 
 
 # ---------------------------------------------------------------- map and table
@@ -255,7 +272,7 @@ def test_the_members_in_words(written):
     for m, verdict in enumerate(d.verdicts):
         assert verdict in told
         assert f"{d.names[m]}{d.decides_total[m]:.1%}{d.in_widest_pair[m]:.1%}" in told
-    assert "No model is an outlier" in told
+    assert "No model shapes the uncertainty without knowing the input." in told
 
 
 def test_a_broken_member_is_named(tmp_path):
@@ -271,7 +288,7 @@ def test_members_are_judged_on_a_sample_of_what_is_too_large(tmp_path, monkeypat
     monkeypatch.setattr("credalens.report.writing.BLOCK_BYTES", 100 * 8 * 9)
     read = Page(cl.report.write(tmp_path / "r.html", P, y, names=list("abc")))
     told = read.text("members")
-    assert "every 4th prediction, 250 of 1,000" in told
+    assert "one prediction in 4, 250 of 1,000" in told
     for verdict in cl.diagnose_members(P[::4], y[::4], list("abc")).verdicts:
         assert verdict in told
 
@@ -280,7 +297,7 @@ def test_method(written):
     read, P, _ = written
     told = read.text("method")
     for word in ("Total variation", "Entropy", "Hartley", "certified", " ms", "numpy ", "Vega 6",
-                 "credalens 0", "400 predictions of 4 models over 3 classes"):  # fmt: skip
+                 "credalens 0", "of 400 predictions"):  # fmt: skip
         assert word in told
     error = cl.quantify(P, "entropy").error.max()
     assert f"{error:.1e} bits, certified" in told

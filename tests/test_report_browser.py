@@ -152,6 +152,20 @@ def drag(page, start, stop):
     page.wait_for_function("() => document.getElementById('count').textContent.includes(' to ')")
 
 
+def test_votes_that_are_not_told_by_class_are_counted(open_page, tmp_path):
+    P = np.eye(5)[[[0, 0, 0, 1, 1, 2, 2, 3, 4], [0, 0, 1, 1, 2, 2, 3, 0, 0], [0] * 9]]
+    page = open_page(cl.report.write(tmp_path / "r.html", P)).page
+    page.click("[data-filter=all]")
+    page.click("[data-sort=id]")
+    told = ["3 x 0, 2 x 1, 2 x 2 and 2 others", "4 x 0, 2 x 1, 2 x 2 and 1 other", "9 x 0"]
+    told = [votes.replace("x", "\u00d7") for votes in told]
+    assert column(page, "v") == told
+    with page.expect_download() as saved:
+        page.click("#export")
+    text = saved.value.path().read_text(encoding="utf-8")
+    assert all(f'"{votes}"' in text for votes in told)
+
+
 def test_brushing_fills_the_table(open_page, report):
     path, P, _ = report
     seen = open_page(path)

@@ -92,6 +92,11 @@ def test_bad_rows_are_left_out_and_told(models, tmp_path, monkeypatch):
     call("report", folder, "-o", "r.html", code=2)
     done = call("report", folder, "-o", "r.html", "--on-error", "skip")
     assert "left out 1 bad rows; see r.skipped.csv" in done.stderr
+    call("score", folder, "-o", "s.csv", "--report", "s.html", "--on-error", "skip")
+    for name in ("r.html", "s.html"):
+        assert "89 predictions · 3 models · 3 classes · with labels · 1 bad row left out" in Page(
+            tmp_path / name
+        ).text()  # fmt: skip
     read = Page(tmp_path / "r.html")
     assert "Of 89 predictions" in read.text("story")
     assert sorted(read.data["rows"]["r"]) == [i for i in range(90) if i != 2]

@@ -83,7 +83,8 @@ def report(
         dropped: list[Any] = []
         with progress("measuring", manners.quiet) as show:
             for chunk in ensemble.chunks(inputs.chunk_rows, 0, inputs.skip):
-                collector.add(chunk.members, chunk.labels, chunk.ids, chunk.rows)
+                skipped = len(chunk.dropped)
+                collector.add(chunk.members, chunk.labels, chunk.ids, chunk.rows, skipped=skipped)
                 dropped.extend(chunk.dropped)
                 show(chunk.stop, ensemble.expected_rows)
         write_page(output, collector, start)

@@ -169,7 +169,10 @@ class _Task:
                 self.ensemble, self.scores, inputs.chunk_rows, start, inputs.skip
             ):
                 if self._report is not None:
-                    self._report.add(chunk.members, chunk.labels, chunk.ids, chunk.rows, measured)
+                    self._report.add(
+                        chunk.members, chunk.labels, chunk.ids, chunk.rows, measured,
+                        len(chunk.dropped),
+                    )  # fmt: skip
                 yield chunk, as_batch(columns)
                 show(chunk.stop, self.ensemble.expected_rows)
 

@@ -11,7 +11,7 @@ from credalens.evaluation.kinds import KINDS
 from credalens.evaluation.reasons import apart
 from credalens.report.data import Findings
 from credalens.report.markup import Markup, cut, join, tag, user_text
-from credalens.report.story import measure
+from credalens.report.story import counted, measure, span
 
 #: Classes that get a colour of their own, and members that get a bar.
 MOST_CLASSES, MOST_BARS = 4, 12
@@ -34,8 +34,8 @@ def card(found: Findings, i: int, pair: list[int] | None) -> Markup:
         facts += [] if right else [tag("strong", user_text(cut(names[int(found.labels[at])])))]
     ends = main.aleatoric
     values = (
-        f"total {measure(main.total[at])}, aleatoric {measure(ends.lower[at])} to "
-        f"{measure(ends.upper[at])}, epistemic {measure(main.epistemic[at])}"
+        f"total {measure(main.total[at])}, aleatoric {span(ends.lower[at], ends.upper[at])}, "
+        f"epistemic {measure(main.epistemic[at])}"
     )
     return tag(
         "li",
@@ -75,7 +75,7 @@ def _bars(
             tag("span", "◀" if wide else "", _class="mark"), _class="wide" if wide else None,
         ))  # fmt: skip
     left = len(members) - len(rows)
-    more = tag("li", f"and {left} more models", _class="more") if left else None
+    more = tag("li", f"and {counted(left, 'more model')}", _class="more") if left else None
     return join([tag("ul", *legend, _class="legend"), tag("ul", *rows, more, _class="bars")])
 
 

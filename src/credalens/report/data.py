@@ -80,6 +80,8 @@ class Findings:
     #: What `diagnose_members` said, ``None`` for a single model, and of how many rows.
     diagnosis: Any
     n_diagnosed: int
+    #: Rows that were left out because they are bad.
+    n_skipped: int
 
     @property
     def n(self) -> int:
@@ -145,7 +147,7 @@ class Collector:
         self._errors = dict.fromkeys(subject.measures, 0.0)
         self._top = _Top()
         self._sample = _Sample()
-        self._n = 0
+        self._n = self._skipped = 0
 
     def add(
         self,
@@ -154,11 +156,14 @@ class Collector:
         ids: Any = None,
         rows: Any = None,
         measured: Mapping[str, Uncertainty] | None = None,
+        skipped: int = 0,
     ) -> None:
         """Take ``(r, M, K)`` predictions, known to be good, and their class indices.
 
-        Families that are not `measured` yet are measured here.
+        Families that are not `measured` yet are measured here. `skipped` is the number of bad rows
+        that were left out beside them.
         """
+        self._skipped += skipped
         hull = ConvexHull(members, validate=False)
         columns: dict[str, Any] = {
             "rows": self._n + np.arange(len(members)) if rows is None else rows,
@@ -228,6 +233,7 @@ class Collector:
             shown_members=self._top.members,
             diagnosis=_diagnosed(members, labels, self.subject.names),
             n_diagnosed=len(members),
+            n_skipped=self._skipped,
         )
 
 

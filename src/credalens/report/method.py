@@ -13,7 +13,7 @@ from credalens.report.charts import family_words
 from credalens.report.data import Findings
 from credalens.report.markup import Markup, join, tag
 from credalens.report.sections import section, table
-from credalens.report.story import number
+from credalens.report.story import counted
 
 #: Family to its components with one line each; what stands for the total, aleatoric, epistemic.
 MEANINGS = {
@@ -42,13 +42,11 @@ def method_section(found: Findings, seconds: float) -> Markup:
         meaning = tag("ul", *(tag("li", tag("b", short), f": {words}")
                               for short, words in MEANINGS[family]), _class="meanings")  # fmt: skip
         rows.append([family_words(found, family), meaning, _error(found, family)])
-    M, K = found.subject.n_members, found.subject.n_classes
     notes = [
-        f"{number(found.n)} predictions of {number(M)} models over {number(K)} classes. A credal "
-        "set is the convex hull of what the models predict for one input; the prediction is their "
-        "majority vote, ties by mean probability.",
-        f"Counts, medians, accuracies and curves are of all {number(found.n)} predictions. Marks "
-        "on the map and rows of the table are samples where it says so.",
+        "A credal set is the convex hull of what the models predict for one input; the prediction "
+        "is their majority vote, ties by mean probability.",
+        f"Counts, medians, accuracies and curves are of {counted(found.n, 'prediction')}. Marks on "
+        "the map and rows of the table are samples where it says so.",
     ]
     if "hartley" not in found.families:
         notes.append(

@@ -14,19 +14,24 @@
   const className = (k) => (data.classes ? data.classes[k] : String(k));
   const idOf = (i) => (rows.id ? rows.id[i] : String(rows.r[i]));
   const interval = (i) => `${value(rows.m[i])} [${value(rows.l[i])}, ${value(rows.u[i])}]`;
-  /** The votes of row i as pairs of count and class name. */
-  const votePairs = (i) => {
-    const told = [];
-    for (let j = 0; j < rows.v[i].length; j += 2) told.push([rows.v[i][j + 1], className(rows.v[i][j])]);
-    return told;
-  };
-  const votes = (i) => votePairs(i).map(([n, name]) => `${n} × ${name}`).join(", ");
   /** A text of users, kept apart from the direction of the text around it. */
   const isolated = (text) => {
     const element = document.createElement("bdi");
     element.textContent = text;
     return element;
   };
+  /** The votes of row i in pieces, names by themselves; of more classes than are told, how many. */
+  const votePieces = (i) => {
+    const pieces = [];
+    let left = data.models;
+    for (let j = 0; j < rows.v[i].length; j += 2) {
+      const [k, n] = rows.v[i].slice(j, j + 2);
+      pieces.push(`${j ? ", " : ""}${n} × `, isolated(className(k)));
+      left -= n;
+    }
+    return left ? [...pieces, ` and ${left} ${left === 1 ? "other" : "others"}`] : pieces;
+  };
+  const votes = (i) => votePieces(i).map((piece) => piece.textContent ?? piece).join("");
 
   // ------------------------------------------------------------ the table
   // key: [text, value to sort by, is it a number]
@@ -65,7 +70,7 @@
       const row = body.insertRow();
       for (const key of keys) {
         const cell = row.insertCell();
-        if (key === "v") votePairs(i).forEach(([n, name], j) => cell.append(`${j ? ", " : ""}${n} × `, isolated(name)));
+        if (key === "v") cell.append(...votePieces(i));
         else cell.append(isolated(columns[key][0](i)));
         if (columns[key][2]) cell.className = "num";
         if (key === "y" && rows.y[i] !== rows.p[i]) {

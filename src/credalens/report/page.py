@@ -12,7 +12,7 @@ from credalens.report import charts, figures, library, sections
 from credalens.report.data import Findings
 from credalens.report.markup import Markup, cut, join, script_data, tag, user_text
 from credalens.report.method import method_section
-from credalens.report.story import counted, counts, number
+from credalens.report.story import counts, number, sizes
 
 
 def render(found: Findings, seconds: float) -> str:
@@ -45,6 +45,7 @@ def render(found: Findings, seconds: float) -> str:
         "coarse": list(charts.COARSE),
         "cells": figures.cells(found),
         "rows": figures.rows(found, chosen.places),
+        "models": found.subject.n_members,
         "drawn": chosen.drawn.tolist(),
         "dense": dense,
         "quarters": [quarter.name for quarter in KINDS],
@@ -77,12 +78,6 @@ def _title(found: Findings) -> str:
 
 
 def _head(found: Findings, title: str) -> Markup:
-    M, K = found.subject.n_members, found.subject.n_classes
-    sizes = " · ".join([
-        counted(found.n, "prediction"), counted(M, "model"),
-        f"{number(K)} {'class' if K == 1 else 'classes'}",
-        f"{'with' if found.labels is not None else 'without'} labels",
-    ])  # fmt: skip
     parts = [("story", "Story"), ("map", "Map"), ("curves", "Rejection"),
              ("distributions", "Distributions"), ("uncertain", "Most uncertain"),
              ("members", "Models"), ("method", "Method")]  # fmt: skip
@@ -94,6 +89,6 @@ def _head(found: Findings, title: str) -> Markup:
     return join([
         tag("p", "credalens report", _class="eyebrow"),
         tag("h1", user_text(title)),
-        tag("p", sizes, _class="sizes"),
+        tag("p", sizes(found), _class="sizes"),
         tag("nav", *links, aria_label="Sections"),
     ])  # fmt: skip

@@ -46,6 +46,7 @@ def story(found: Findings) -> Markup:
     """Return the three sentences, the quarters and the rule."""
     told = [tag("p", join(_strong(part))) for part in map(_numbers, sentences(found))]
     right = figures.quarter_accuracy(found)
+    one = found.subject.n_members == 1
     tiles = []
     for code, (quarter, count) in enumerate(zip(KINDS, counts(found), strict=True)):
         lines = [
@@ -57,7 +58,8 @@ def story(found: Findings) -> Markup:
         ]  # fmt: skip
         if found.labels is not None and count:
             lines.append(tag("p", f"Accuracy {percent(*right[code])}.", _class="accuracy"))
-        lines.append(tag("p", quarter.advice, _class="advice"))
+        if not (one and quarter.unknown):
+            lines.append(tag("p", quarter.advice, _class="advice"))
         tiles.append(tag("li", *lines, _class=f"tile {quarter.name}"))
     return tag(
         "section",
@@ -83,8 +85,8 @@ def map_section(found: Findings, chosen: figures.Listed) -> Markup:
     n, dense = found.n, found.n > figures.ALL_MARKS
     looked = n - counts(found)[0]
     words = [
-        "Each prediction by what the models find hard (to the right) and by how much they "
-        "contradict each other (upwards); hover for the interval. "
+        "Each prediction by how hard it is (to the right) and by how much the models disagree "
+        "(upwards); hover for the interval. "
     ]
     if dense:
         drawn = len(chosen.drawn)
@@ -146,8 +148,9 @@ def _listing(found: Findings, chosen: figures.Listed) -> Markup:
     heads = [("id", "row" if found.ids is None else "id"), ("p", "prediction")]
     if found.labels is not None:
         heads.append(("y", "label"))
-    heads += [("v", "votes of the models"), ("t", "total"), ("m", "aleatoric"), ("e", "epistemic"),
-              ("q", "quarter")]  # fmt: skip
+    if found.subject.n_members > 1:
+        heads.append(("v", "votes of the models"))
+    heads += [("t", "total"), ("m", "aleatoric"), ("e", "epistemic"), ("q", "quarter")]
     cells = [
         tag("th", tag("button", words, type="button", data_sort=key), scope="col", data_key=key)
         for key, words in heads
@@ -264,10 +267,9 @@ def cards_section(found: Findings) -> Markup:
     cards = [card(found, i, pair) for i, pair in enumerate(pairs)]
     count = len(cards)
     title = f"The {count} most uncertain" if count > 1 else "The prediction itself"
-    words = (
-        "By total uncertainty. Each bar is one model's probabilities; the two models farthest "
-        "apart, which set epistemic uncertainty, are marked ◀."
-    )
+    words = "By total uncertainty. Each bar is one model's probabilities."
+    if found.subject.n_members > 1:
+        words += " The two models farthest apart, which set epistemic uncertainty, are marked ◀."
     if found.subject.n_classes == 3:
         words += " In the triangle, each corner is a class and each dot a model."
     return section("uncertain", title, tag("p", words, _class="lead"),
@@ -311,13 +313,13 @@ def members_section(found: Findings) -> Markup:
             _class="lead warning",
         )  # fmt: skip
     else:
-        lead = tag("p", "No model is an outlier that sets the uncertainty by itself.",
+        lead = tag("p", "No model shapes the uncertainty without knowing the input.",
                    _class="lead")  # fmt: skip
     words = [tag("li", user_text(verdict)) for verdict in d.verdicts]
     scope = (
         f"Counted over all {number(found.n)} predictions"
         if found.n_diagnosed == found.n
-        else f"Counted over every {found.n // found.n_diagnosed}th prediction, "
+        else f"Counted over one prediction in {-(-found.n // found.n_diagnosed)}, "
         f"{number(found.n_diagnosed)} of {number(found.n)}"
     )
     note = tag("p", f"{scope}, with total variation. Means change by so much when the model is "

@@ -52,6 +52,17 @@ def measure(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.3g}"
 
 
+def span(lower: float, upper: float) -> str:
+    """Return an interval, or one number where its ends read the same.
+
+    Examples
+    --------
+    >>> span(0.25, 0.5), span(0.25, 0.25)
+    ('0.250 to 0.500', '0.250')
+    """
+    return " to ".join(dict.fromkeys((measure(lower), measure(upper))))
+
+
 def counts(found: Findings) -> list[int]:
     """Return how many predictions lie in each quarter."""
     return [int(c) for c in np.bincount(found.quarters, minlength=len(KINDS))]
@@ -65,7 +76,13 @@ def sentences(found: Findings) -> list[str]:
         f"Of {counted(n, 'prediction')}, {number(look)} ({percent(look, n)}) "
         f"{'deserves' if look == 1 else 'deserve'} a second look."
     )
-    if look == 1:
+    if found.subject.n_members == 1:
+        ambiguous_ones = "It is ambiguous" if look == 1 else "They are ambiguous"
+        second = (
+            f"{ambiguous_ones if look else 'No input is ambiguous'}; what one model does not know, "
+            "only others could show."
+        )
+    elif look == 1:
         reason = (ambiguous and "the input is ambiguous") or (unknown and "the models disagree")
         second = f"It does because {reason or 'the input is ambiguous and the models disagree'}."
     elif look:
@@ -83,15 +100,15 @@ def _third(found: Findings, clear: int) -> str:
         others = "Every prediction" if clear == found.n else f"The other {number(clear)}"
         if clear == 0:
             return "Without labels, how many of them are right is not known."
+        one = found.subject.n_members == 1
         return (
-            f"{others} may pass: the models largely agree, and expect to be right"
-            "; how often they are, only labels can tell."
+            f"{others} may pass: {KINDS[0].told(found.subject.n_members)}"
+            f"; how often {'it is' if one else 'they are'}, only labels can tell."
         )
     right = int(found.correct.sum())
     if found.n < 10:
-        return (
-            f"{number(right)} of {number(found.n)} are right: too few to reject 10{SPACE}% of them."
-        )
+        are = "is" if right == 1 else "are"
+        return f"{right} of {found.n} {are} right: too few to reject 10{SPACE}% of them."
     off = found.n // 10
     kept = found.correct[rejection_order(found.main.total)[off:]]
     before, after = percent(right, found.n), percent(int(kept.sum()), len(kept))
@@ -110,6 +127,18 @@ def _some(count: int) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a count and its noun, in the plural unless there is one."""
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def sizes(found: Findings) -> str:
+    """Say how many predictions there are, of what, and how many rows were left out."""
+    subject, skipped = found.subject, found.n_skipped
+    parts = [
+        counted(found.n, "prediction"),
+        counted(subject.n_members, "model"),
+        "1 class" if subject.n_classes == 1 else f"{number(subject.n_classes)} classes",
+        "without labels" if found.labels is None else "with labels",
+    ]
+    return " · ".join([*parts, *([f"{counted(skipped, 'bad row')} left out"] if skipped else [])])
 
 
 def rule_in_words(found: Findings) -> str:
