@@ -1,16 +1,18 @@
 """`credalens evaluate`: numbers with intervals, and thresholds that keep their promise."""
 
 import csv
+import itertools
 import math
 import os
 import subprocess
+from collections import Counter
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 import credalens as cl
-from credalens.evaluation.bootstrap import REJECTED, score_quality
+from credalens.evaluation.bootstrap import REJECTED, _resampled, score_quality
 from credalens.evaluation.guarantee import (
     TUNING_SHARE,
     clopper_pearson_lower,
@@ -52,14 +54,29 @@ class TestQuality:
         assert (found.accuracy_at[:, 1] <= found.accuracy_at[:, 0]).all()
         assert (found.accuracy_at[:, 0] <= found.accuracy_at[:, 2]).all()
 
-    def test_a_resample_is_what_sorting_it_again_would_give(self):
+    @pytest.mark.parametrize("rejected", [[0, 1, 2, 3], [0, 2], [0, 0, 1, 1, 3]])
+    @pytest.mark.parametrize("right", [[1, 0, 0, 1], [0, 1, 1, 1], [1, 0, 1, 0, 1]])
+    def test_resamples_are_as_likely_as_if_all_were_listed(self, right, rejected):
+        ordered, size = np.array(right, bool), 20_000
+        every = itertools.product(range(len(right)), repeat=len(right))
+        chances = Counter(
+            tuple(int(ordered[sorted(rows)][r:].sum()) for r in rejected) for rows in every
+        )
+        drawn = _resampled(ordered, np.array(rejected), size, np.random.default_rng(0))
+        found = Counter(map(tuple, drawn.tolist()))
+        assert set(found) <= set(chances)
+        for kept, count in chances.items():
+            p = count / len(right) ** len(right)
+            assert abs(found[kept] / size - p) < 4 * math.sqrt(p * (1 - p) / size)
+
+    def test_the_accuracy_on_all_rows_is_that_of_every_score(self):
         rng = np.random.default_rng(5)
-        right, score = rng.random(40) > 0.3, rng.integers(6, size=40).astype(float)
-        found = score_quality(right, score, n_bins=4, n_bootstrap=1, random_state=3)
-        draw = np.random.default_rng(3)  # a whole number is its own seed
-        rows = np.sort(draw.integers(40, size=40))
-        again = cl.rejection_curve(np.ones(40, bool), right[rows], score[rows], n_bins=4)
-        assert found.auc[1] == found.auc[2] == pytest.approx(again.auc, abs=1e-15)
+        right = rng.random(400) > 0.3
+        one, other = (score_quality(right, rng.random(400)) for _ in range(2))
+        assert np.array_equal(one.accuracy_at[0], other.accuracy_at[0])
+        assert not np.array_equal(one.auc, other.auc)
+        ends = binom.ppf([0.025, 0.975], 400, right.mean()) / 400
+        assert one.accuracy_at[0, 1:] == pytest.approx(ends, abs=0.005)
 
     def test_intervals_cover(self):
         rng = np.random.default_rng(0)

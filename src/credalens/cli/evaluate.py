@@ -56,7 +56,7 @@ def evaluate(
         ),
     ] = None,
     bins: Annotated[int, typer.Option(min=2, help="Points on the rejection curve.")] = 30,
-    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for the intervals.")] = 200,
+    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for the intervals.")] = 2000,
     target_accuracy: Annotated[
         float | None,
         typer.Option(help="Find how much can be kept with this accuracy, and the threshold."),

@@ -34,7 +34,7 @@ def score_quality(
     score: Any,
     *,
     n_bins: int = 30,
-    n_bootstrap: int = 200,
+    n_bootstrap: int = 2000,
     confidence: float = 0.95,
     random_state: Any = 0,
 ) -> ScoreQuality:
@@ -48,16 +48,22 @@ def score_quality(
         Larger means more uncertain; see `rejection_order`.
     n_bins : int, default=30
         Points on the curve.
-    n_bootstrap : int, default=200
+    n_bootstrap : int, default=2000
         Resamples of the rows; 0 leaves the intervals NaN.
     confidence : float, default=0.95
         Of the percentile intervals.
     random_state : int, RandomState, Generator or None, default=0
-        Draws the resamples; the same for all scores makes these comparable.
+        Draws the resamples.
 
     Returns
     -------
     ScoreQuality
+
+    Notes
+    -----
+    The rows are sorted once, in O(n log n). A resample then costs O(n_bins), whatever n: of its
+    rows, only those at the points of the curve are drawn one by one, and how many of the rows
+    between two of them are right is a binomial number.
 
     Examples
     --------
@@ -69,33 +75,52 @@ def score_quality(
     """
     right = _validation.vector(correct, "correct").astype(bool)
     curve = rejection_curve(np.ones(len(right), bool), right, score, n_bins)
-    order = rejection_order(score)
-    ordered = right[order]
-    draws = np.empty((n_bootstrap, 2 + len(REJECTED)))
-    rng = np.random.default_rng(_validation.seed(random_state))
-    for i in range(n_bootstrap):
-        # Rows drawn twice stand side by side, so that the order needs no sorting again.
-        times = np.bincount(rng.integers(len(right), size=len(right)), minlength=len(right))
-        draws[i] = _numbers(np.repeat(ordered, times[order]), n_bins)
-    value = _numbers(ordered, n_bins)
-    tail = (1 - confidence) / 2
+    ordered = right[rejection_order(score)]
+    n = len(ordered)
+    rejected = np.array([b * n // n_bins for b in range(n_bins)]
+                        + [round(100 * share) * n // 100 for share in REJECTED])  # fmt: skip
+    value = _numbers(np.cumsum(ordered[::-1])[::-1][rejected] / (n - rejected))
+    value[0] = curve.auc  # summed without rounding
+    low = high = np.full(len(value), np.nan)
     if n_bootstrap:
+        rng = np.random.default_rng(_validation.seed(random_state))
+        # Drawn by itself, and first, so that the accuracy on all rows is the same for every score.
+        everything = rng.binomial(n, ordered.mean(), n_bootstrap) / n
+        draws = _numbers(_resampled(ordered, rejected, n_bootstrap, rng) / (n - rejected))
+        draws[:, 2] = everything
+        tail = (1 - confidence) / 2
         low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
-    else:
-        low = high = np.full(len(value), np.nan)
     told = np.stack([value, low, high], axis=1)
     return ScoreQuality(curve, told[0], told[1], told[2:])
 
 
-def _numbers(ordered: Array, n_bins: int) -> Array:
-    """Return area, monotonicity and accuracies from `correct` in the order of rejection."""
+def _numbers(accuracy: Array) -> Array:
+    """Return area, monotonicity and the accuracies at `REJECTED`, which stand behind the curve."""
+    curve, shares = accuracy[..., : -len(REJECTED)], accuracy[..., -len(REJECTED) :]
+    area = (curve[..., :-1] + curve[..., 1:]).mean(axis=-1) / 2
+    rising = (np.diff(curve) >= 0).mean(axis=-1)
+    return np.concatenate([area[..., None], rising[..., None], shares], axis=-1)
+
+
+def _resampled(ordered: Array, rejected: Array, size: int, rng: Any) -> Array:
+    """Return how many of the rows that are kept are right, ``(size, len(rejected))``.
+
+    A resample is n numbers that are uniform between 0 and n, and row k of `ordered` stands for
+    those from k to k + 1. The sorted ones at chosen places are partial sums of gamma numbers, and
+    those between two neighbours among them are uniform there: the share of the right rows between
+    the two is the chance of each of them to be right.
+    """
     n = len(ordered)
-    kept = np.cumsum(ordered[::-1])[::-1]
-
-    def accuracy(rejected: Array) -> Array:
-        return np.asarray(kept[rejected] / (n - rejected))
-
-    bins = np.arange(n_bins)
-    curve = RejectionCurve(bins / n_bins, accuracy(bins * n // n_bins))
-    shares = accuracy(np.array([round(100 * share) * n // 100 for share in REJECTED]))
-    return np.array([curve.auc, curve.monotonicity_ratio, *shares])
+    places = np.unique(rejected)  # the first is 0
+    steps = rng.standard_gamma(np.diff(places, prepend=-1, append=n), (size, len(places) + 1))
+    at = np.cumsum(steps, axis=1)
+    at *= n / at[:, -1:]
+    at[:, -1] = n
+    row = np.minimum(at.astype(np.intp), n - 1)
+    before = np.concatenate([[0], np.cumsum(ordered)])
+    right_up_to = before[row] + (at - row) * ordered[row]
+    width = np.diff(at)
+    chance = np.diff(right_up_to) / np.where(width > 0, width, 1)
+    between = rng.binomial(np.diff(places, append=n) - 1, np.clip(chance, 0, 1))
+    kept = np.cumsum((ordered[row[:, :-1]] + between)[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(kept[:, np.searchsorted(places, rejected)])
