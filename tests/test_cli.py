@@ -31,7 +31,7 @@ def run(*arguments, cwd=None):
 def quick(monkeypatch):
     monkeypatch.setattr(experiment, "N_MEMBERS", 2)
     monkeypatch.setattr(experiment, "N_RANDOM_ORDERS", 3)
-    monkeypatch.setattr(experiment, "random_forests", small_forests)
+    monkeypatch.setattr(experiment, "same_forests", small_forests)
 
 
 def test_help():

@@ -158,6 +158,14 @@ class TestGuarantee:
         assert found.kept == 0
         assert guaranteed_threshold([], [], 0.9).threshold is None
 
+    def test_right_tuning_rows_do_not_ask_for_everything_at_once(self):
+        n = 540
+        tuning = np.random.default_rng(0).permutation(n)[: n // 5]
+        score = np.arange(n)
+        right = score < 515
+        right[tuning] = True
+        assert 0.9 < guaranteed_threshold(right, score, 0.985, 0.95, 0).kept < 0.96
+
     def test_all_scores_equal(self):
         found = guaranteed_threshold(np.ones(1000, bool), np.zeros(1000), 0.99, 0.95)
         assert found.kept == 1

@@ -31,7 +31,7 @@ def demo(
             "--output",
             "-o",
             "--out",
-            help="Folder for the report, scores.csv and the pictures.",
+            help="Folder for the report, scores, predictions and pictures.",
             file_okay=False,
         ),
     ] = Path("credalens-demo"),
@@ -43,9 +43,9 @@ def demo(
     """Train ten forests on handwritten digits and show what they do not know.
 
     Splits scikit-learn's digits 70/30, measures the test part, prints how well each measure finds
-    the errors, and writes scores.csv, rejection_curves.png, simplex.png and, to look at first,
-    report.html. With --distance ordinal the classes are five grades of diabetes, and ordinal.png
-    shows where the order matters.
+    the errors, and writes scores.csv, rejection_curves.png, simplex.png, a folder of predictions on
+    which to try the other commands and, to look at first, report.html. With --distance ordinal the
+    classes are five grades of diabetes, and ordinal.png shows where the order matters.
     """
     if distance == "ordinal":
         from credalens.experiments import demo_ordinal

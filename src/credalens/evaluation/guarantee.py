@@ -15,6 +15,8 @@ from credalens._arrays import Array
 TUNING_SHARE = 0.2
 #: Number of thresholds that are tried.
 N_THRESHOLDS = 200
+#: How much less sure than the surest threshold the first may be, as a share.
+NEARLY = 0.1
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,9 @@ def least_rows(target: float, confidence: float) -> int:
 def _sequence(right: Array, values: Array, target: float) -> Array:
     """Return thresholds to test, each keeping more than the one before.
 
-    Starts where the tuning rows are most sure that the target is reached: before, too few rows are
-    kept to show it.
+    Starts where the tuning rows are nearly most sure that the target is reached: before, too few
+    rows are kept to show it. Where they are all right, the surest threshold keeps everything, and
+    the first test would be the last.
     """
     if not len(values):
         return np.empty(0)
@@ -152,7 +155,8 @@ def _sequence(right: Array, values: Array, target: float) -> Array:
     hits = np.concatenate([[0], np.cumsum(right[order])])[trials]
     # The signed root of the likelihood ratio would do as well; this needs no special function.
     evidence = (hits - target * trials) / np.sqrt(target * (1 - target) * trials)
-    return np.asarray(thresholds[int(np.argmax(evidence)) :])
+    most = evidence.max()
+    return np.asarray(thresholds[int(np.argmax(evidence >= most - NEARLY * abs(most))) :])
 
 
 def _proposed(values: Array) -> Array:

@@ -14,9 +14,10 @@ import numpy as np
 import credalens as cl
 from credalens._arrays import Array
 from credalens._files import replacing
-from credalens.predictors import random_forests
 
 N_MEMBERS = 10
+#: Few enough that the forests disagree now and then.
+N_TREES = 30
 N_RANDOM_ORDERS = 100
 #: What the member that is added as a warning predicts for every input: the paper's p0.
 CONSTANT = 3
@@ -85,6 +86,7 @@ def run(
     write_scores(files[0], scores, predicted, y_test)
     draw_curves(files[1], rows, oracle, random)
     draw_simplex(files[2], seed, track)
+    files.append(write_predictions(out / "predictions", members, y_test))
     files += write_report(out / "report.html", members, y_test)
     return Demo(
         accuracy=float(np.mean(predicted == y_test)),
@@ -109,12 +111,24 @@ def train(
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=0.3, stratify=y, random_state=seed
     )
-    forests = random_forests(N_MEMBERS, seed)
+    forests = same_forests(N_MEMBERS, seed)
     predictions = [
         forest.fit(X_train, y_train).predict_proba(X_test)
         for forest in track(forests, f"training {len(forests)} forests on {name}")
     ]
     return np.stack(predictions, axis=1), y_test
+
+
+def same_forests(n_members: int, seed: int) -> list[Any]:
+    """Return forests of one kind, which differ by their seeds.
+
+    Shallow ones among deep ones would be less sure of every digit: their disagreement is then
+    largest where the deep ones are sure and right, and finds no errors.
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    seeds = np.random.default_rng(seed).integers(2**31, size=n_members)
+    return [RandomForestClassifier(N_TREES, random_state=int(one)) for one in seeds]
 
 
 def with_constant(members: Array) -> Array:
@@ -139,6 +153,16 @@ def write_scores(path: Path, scores: dict[Any, Any], predicted: Array, y_test: A
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(zip(*(np.asarray(c).tolist() for c in columns.values()), strict=True))
+
+
+def write_predictions(folder: Path, members: Array, y_test: Array) -> Path:
+    """Write a file a model and the labels, as the other commands read them."""
+    folder.mkdir(exist_ok=True)
+    models = {f"model_{m}": members[:, m] for m in range(members.shape[1])}
+    for name, values in {**models, "truth": y_test}.items():
+        with replacing(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
+            np.save(file, values)
+    return folder
 
 
 def write_report(path: Path, members: Array, y_test: Array) -> list[Path]:
