@@ -12,22 +12,24 @@ START, END = "<!-- numbers -->\n", "<!-- end -->"
 
 #: Requirement and the beginning of the peer's name, and what to call the two of them.
 SHOWN = (
-    ("AU_upper over linprog", "paper", "the upper aleatoric end (a game)", "SciPy's linprog"),
-    ("S* over probly", "probly 0.9", "the upper entropy (a convex programme)", "probly 0.9.1"),
-    ("GH at K = 10 over the paper's pseudocode", "paper", "generalized Hartley (2^K events)",
-     "the paper's pseudocode"),
+    ("AU_upper over linprog", "paper", "the upper aleatoric end, a game,", "SciPy's linprog"),
+    ("S* over probly", "probly 0.9", "the upper entropy, a convex programme,", "probly 0.9.1"),
+    ("GH at K = 10 over the paper's pseudocode", "paper",
+     "generalized Hartley, a sum over 2^K events,", "the paper's pseudocode"),
 )  # fmt: skip
 
 
 def lines(record):
-    """Return the lines: microseconds an instance, and the ratio to the peer in the same run."""
+    """Return the lines: microseconds per instance, and the ratio to the peer in the same run."""
     rows = required(record)
     for what, peer, ours, theirs in SHOWN:
         row = next(r for r in rows if r["what"] == what and r["peer"].startswith(peer))
         case = next(c for c in record["cells"] if _is(c, what, row))
+        n, members, classes = row["at"]
         yield (
-            f"- **{number(row['ratio'])}x** faster than {theirs}: {ours} in "
-            f"{number(case['ours']['us'], 2)} µs an instance, (N, M, K) = {tuple(row['at'])}"
+            f"- **{number(row['ratio'])} times** faster than {theirs}: {ours} in "
+            f"{number(case['ours']['us'], 2)} µs per instance "
+            f"({n:,} instances, {members} models, {classes} classes)"
         )
 
 
@@ -44,8 +46,8 @@ def main() -> None:
     after = rest.split(END, 1)[1]
     facts = record["facts"]
     told = (
-        f"\nMeasured by `make bench` on {facts['threads']} cores; [all of it](docs/comparison.md), "
-        "with the cells where others are faster.\n"
+        f"\nMeasured by `make bench` on {facts['threads']} cores, each in one run with its peer; "
+        "[all of it](docs/comparison.md), also where others are faster.\n"
     )
     page.write_text(before + START + "\n".join(lines(record)) + "\n" + told + END + after)
 

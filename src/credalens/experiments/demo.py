@@ -16,8 +16,8 @@ from credalens._arrays import Array
 from credalens._files import replacing
 
 N_MEMBERS = 10
-#: Few enough that the forests disagree now and then.
-N_TREES = 30
+#: Few and short enough that the forests disagree now and then.
+N_TREES, MAX_DEPTH = 20, 8
 N_RANDOM_ORDERS = 100
 #: What the member that is added as a warning predicts for every input: the paper's p0.
 CONSTANT = 3
@@ -128,7 +128,9 @@ def same_forests(n_members: int, seed: int) -> list[Any]:
     from sklearn.ensemble import RandomForestClassifier
 
     seeds = np.random.default_rng(seed).integers(2**31, size=n_members)
-    return [RandomForestClassifier(N_TREES, random_state=int(one)) for one in seeds]
+    return [
+        RandomForestClassifier(N_TREES, max_depth=MAX_DEPTH, random_state=int(i)) for i in seeds
+    ]
 
 
 def with_constant(members: Array) -> Array:
