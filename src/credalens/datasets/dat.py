@@ -109,6 +109,7 @@ def read_dat(path: str | Path) -> Dataset:
     Parameters
     ----------
     path : str or Path
+        A file in KEEL's format.
 
     Returns
     -------

@@ -34,6 +34,7 @@ def trim(
     Parameters
     ----------
     members : array-like of shape (n, M, K), or ConvexHull
+        M predictions over K classes for each of n instances.
     alpha : float in [0, 1], default=0.2
         0 keeps every member, 1 the best alone.
     y : array-like of int, shape (n,), optional

@@ -17,6 +17,7 @@ def majority_vote(members: Any) -> Any:
     Parameters
     ----------
     members : array-like of shape (..., M, K), or ConvexHull
+        M predictions over K classes for each instance.
 
     Returns
     -------

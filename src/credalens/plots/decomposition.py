@@ -118,6 +118,7 @@ def decomposition(
     Parameters
     ----------
     Q : credal set, or array-like of shape (M, 3)
+        One set over three classes; an array stands for the hull of its rows.
     class_names : three strings
         Names at the corners.
     axes : three matplotlib Axes, optional

@@ -52,6 +52,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Inputs, as in ``fit``.
 
         Returns
         -------
@@ -70,6 +71,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Inputs, as in ``fit``.
 
         Returns
         -------
@@ -101,6 +103,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Inputs, as in ``fit``.
 
         Returns
         -------
@@ -116,6 +119,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Inputs, as in ``fit``.
 
         Returns
         -------
@@ -130,6 +134,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Inputs, as in ``fit``.
         measure : str, distance, or a sequence of these, default="tv"
             As in `credalens.quantify`, which also takes the further options.
 
@@ -154,6 +159,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Inputs, as in ``fit``.
         reject : float in [0, 1], optional
             Share of the instances in `X` to abstain on: the ``floor(reject * n)`` most uncertain,
             in the order of `credalens.rejection_order` (of equal scores, the first in `X` go

@@ -116,6 +116,7 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
         X : array-like of shape (n, n_features)
             Passed on to the members as it is.
         y : array-like of shape (n,)
+            The class of each instance.
         **fit_params
             ``sample_weight``, or with metadata routing what the members ask for.
 

@@ -106,6 +106,7 @@ class CredalEnsemblingClassifier(CredalEnsembleClassifier):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Inputs, as in ``fit``.
 
         Returns
         -------

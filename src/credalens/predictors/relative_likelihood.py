@@ -155,6 +155,7 @@ class RelativeLikelihoodClassifier(CredalClassifier):
         X : array-like of shape (n, n_features)
             Passed on to the candidates as it is.
         y : array-like of shape (n,)
+            The class of each instance.
         **fit_params
             ``sample_weight``, which also weighs the likelihoods, or with metadata routing what the
             estimator asks for.

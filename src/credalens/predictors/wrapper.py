@@ -70,6 +70,7 @@ class CredalWrapperClassifier(CredalEnsembleClassifier):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Inputs, as in ``fit``.
 
         Returns
         -------

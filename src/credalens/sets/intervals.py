@@ -106,6 +106,7 @@ class ProbabilityIntervals(ExcessSet):
         Parameters
         ----------
         members : array-like of shape (..., M, K)
+            M predictions over K classes for each instance.
         normalize : bool, default=False
             Divide each row by its sum first.
 

@@ -75,6 +75,7 @@ class CredalBayesianEnsemble(DeepEnsemble):
     members_ : list of nn.Module
         One for each prior; a call draws new weights.
     priors_ : list of Prior
+        The priors of the members, each with ``mean`` and ``scale``.
 
     Notes
     -----

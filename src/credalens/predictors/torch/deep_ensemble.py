@@ -18,12 +18,14 @@ class DeepEnsemble(Ensemble):
     model_factory : callable
         ``model_factory()`` returns a fresh `nn.Module` that gives logits ``(n, K)``.
     n_members : int, default=10
+        Number of networks.
     epochs, batch_size, learning_rate, optimizer, device, random_state, checkpoint, progress
         As in `RelativeLikelihoodEnsemble`.
 
     Attributes
     ----------
     members_ : list of nn.Module
+        The trained networks.
 
     Examples
     --------

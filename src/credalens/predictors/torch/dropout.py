@@ -27,7 +27,9 @@ class MCDropout:
         `nn.MultiheadAttention` or recurrent layers is no layer of its own and stays off). It is
         asked on the device where it is, and left as it was.
     n_samples : int, default=50
+        Number of samples, each a member of the hull.
     batch_size : int, default=64
+        Instances asked at once.
     random_state : int, Generator, RandomState or None, default=None
         An int gives the same samples in every call; PyTorch's global generators are left alone.
 

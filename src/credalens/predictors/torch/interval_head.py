@@ -31,6 +31,7 @@ class IntervalHead(nn.Module):  # type: ignore[misc]
     Parameters
     ----------
     in_features : int
+        Number of features that come in.
     n_classes : int
         At least 2.
 
@@ -155,6 +156,7 @@ class CredalDeepEnsemble(DeepEnsemble):
     model_factory : callable
         ``model_factory()`` returns a fresh `nn.Module` that ends in an `IntervalHead`.
     n_members : int, default=5
+        Number of networks.
     hardest : float, default=0.5
         The share of each batch on which the lower bounds are trained, in (0, 1].
     epochs, batch_size, learning_rate, optimizer, device, random_state, checkpoint, progress
@@ -163,6 +165,7 @@ class CredalDeepEnsemble(DeepEnsemble):
     Attributes
     ----------
     members_ : list of nn.Module
+        The trained networks.
 
     References
     ----------

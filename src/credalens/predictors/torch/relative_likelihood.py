@@ -66,6 +66,7 @@ class RelativeLikelihoodEnsemble(Ensemble):
     member_epochs : int, optional
         At most so many for every other member; twice `epochs` by default, as they start far away.
     batch_size : int, default=64
+        Instances in one step of training.
     learning_rate : float, default=1e-3
         Of Adam; an `optimizer` of your own has its own.
     optimizer : callable, optional
