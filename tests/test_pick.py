@@ -122,6 +122,31 @@ class TestCommand:
             (reason.kind, reason.text) for reason in reasons
         ]
 
+    def test_rows_have_the_columns_and_the_digits_of_score(self, tmp_path):
+        members, labels = predictions(n=40, dtype=np.float32)
+        write_npz(tmp_path / "a.npz", members, labels)
+        options = (tmp_path / "a.npz", "--measures", "tv,entropy", "--chunk-rows", 7)
+        scored = rows_of(call("score", *options).stdout)
+        picked = rows_of(call("pick", *options, "--budget", 9, "--by", "entropy_total").stdout)
+        order = cl.rejection_order(cl.upper_entropy(members))[:9]
+        assert [int(row["row"]) for row in picked] == order.tolist()
+        for row in picked:
+            same = scored[int(row["row"])]
+            assert {name: row[name] for name in same} == same
+        assert {"label", "correct", "tv_epistemic"} <= set(picked[0])
+
+    def test_only_the_score_to_go_by_is_computed_for_all_rows(self, models, monkeypatch):
+        folder, _ = models
+        rows, everything = [], cl.TotalVariation.everything
+
+        def counted(self, Q):
+            rows.append(len(Q))
+            return everything(self, Q)
+
+        monkeypatch.setattr(cl.TotalVariation, "everything", counted)
+        call("pick", folder, "--measures", "tv,entropy", "--by", "entropy_total", "--budget", 4)
+        assert sum(rows) == 8  # four rows for their columns, and for their reasons
+
     def test_the_level_can_be_chosen(self, models):
         folder, members = models
         rows = rows_of(call("pick", folder, "--budget", 60, "--second-look", 0.05).stdout)

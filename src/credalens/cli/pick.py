@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,10 +62,13 @@ def pick(
 ) -> None:
     """List the rows to hand to a person, most uncertain first, with the reason in words.
 
+    The columns are those of score, and rank, row, kind, reason, and which two models are farthest
+    apart (model_a, model_b), with the class that each puts first (class_a, class_b).
+
     ambiguous: the plausible models see a risk of about 0.4 or more (midpoint of the aleatoric
     interval), so that more training will hardly help. unknown: two models are 0.4 or more apart,
-    and the reason says which two, and what each says; more data or training will help. Or both, or
-    clear, which is neither. The report goes by the same rule; --second-look changes the level.
+    and the reason says what they say; more data or training will help. Or both, or clear, which is
+    neither. The report goes by the same rule; --second-look changes the level.
     """  # fmt: skip
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
         if (reject is None) == (budget is None):
@@ -90,15 +94,17 @@ def pick(
         side = skipped_path(output)
         inputs.keep(ensemble, measuring, output, side)
         describe(ensemble, manners)
-        places, values = _scored(ensemble, columns, key, inputs, manners, side)
+        alone = (replace(columns, measures=(name,)) for name in columns.measures)
+        needed = next(one for one in alone if key in one.names)
+        places, values = _scored(ensemble, needed, key, inputs, manners, side)
         if not len(values):
             raise ValueError("rows: none is left; mend the files")
         count = _count(len(values), reject, budget)
         if not count:
             raise ValueError(f"--reject: {reject:g} of {len(values)} rows is none; pass more")
         first = rejection_order(values)[:count]
-        wanted = dict(zip(places[first].tolist(), values[first].tolist(), strict=True))
-        table = _explained(ensemble, columns, key, wanted, second_look, inputs, manners)
+        table = _explained(ensemble, columns, places[first], second_look, inputs, manners)
+        table[key] = values[first]  # an estimate may differ when it is drawn again
         _give(table, f"{count} of {len(values)} rows to look at, by {key}", output, manners)
 
 
@@ -145,60 +151,63 @@ def _scored(
 def _explained(
     ensemble: "Ensemble",
     columns: "ScoreColumns",
-    key: str,
-    wanted: dict[int, float],
+    wanted: Any,
     second_look: float,
     inputs: Inputs,
     manners: Manners,
-) -> dict[str, list[Any]]:
+) -> dict[str, Any]:
     """Read the files again; say why the wanted rows are uncertain, in the order of `wanted`."""
     import numpy as np
 
-    from credalens.datasets.files.scoring import named
-    from credalens.evaluation import majority_vote
+    from credalens.datasets.files.scoring import score_chunk
     from credalens.evaluation.reasons import explain
-    from credalens.sets import ConvexHull
 
-    found: dict[int, dict[str, Any]] = {}
-    numbers = np.array(list(wanted))
+    pieces: list[dict[str, Any]] = []
     with progress("explaining", manners.quiet) as show:
         for chunk in ensemble.chunks(inputs.chunk_rows, skip=inputs.skip):
             show(chunk.stop, ensemble.expected_rows)
-            chosen = np.flatnonzero(np.isin(chunk.rows, numbers))
-            hull = ConvexHull(chunk.members[chosen], validate=False)
-            predicted = named(np.asarray(majority_vote(hull)), ensemble.class_names).tolist()
+            chosen = np.isin(chunk.rows, wanted)
+            if not chosen.any():
+                continue
+            few = replace(
+                chunk,
+                rows=chunk.rows[chosen],
+                members=chunk.members[chosen],
+                labels=None if chunk.labels is None else chunk.labels[chosen],
+                ids=None if chunk.ids is None else chunk.ids[chosen],
+            )
+            scores, _ = score_chunk(few, columns, ensemble.class_names)
             reasons = explain(
-                hull,
+                few.members,
                 columns.distance,
                 models=ensemble.names,
                 classes=ensemble.class_names,
                 second_look=second_look,
             )
-            for place, vote, reason in zip(chosen.tolist(), predicted, reasons, strict=True):
-                row = int(chunk.rows[place])
-                model_a, model_b = reason.models or ("", "")
-                class_a, class_b = reason.classes or ("", "")
-                found[row] = {
-                    "row": row,
-                    **({} if chunk.ids is None else {"id": chunk.ids[place]}),
-                    "prediction": vote,
-                    key: wanted[row],
-                    "kind": reason.kind, "reason": reason.text,
-                    "model_a": model_a, "class_a": class_a,
-                    "model_b": model_b, "class_b": class_b,
-                }  # fmt: skip
-    ordered = [found[row] for row in wanted]
-    ranks = list(range(1, len(ordered) + 1))
-    return {"rank": ranks, **{name: [row[name] for row in ordered] for name in ordered[0]}}
+            models = [reason.models or ("", "") for reason in reasons]
+            classes = [reason.classes or ("", "") for reason in reasons]
+            pieces.append({
+                "row": few.rows, **scores,
+                "kind": [reason.kind for reason in reasons],
+                "reason": [reason.text for reason in reasons],
+                "model_a": [a for a, _ in models], "class_a": [a for a, _ in classes],
+                "model_b": [b for _, b in models], "class_b": [b for _, b in classes],
+            })  # fmt: skip
+    table = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+    order = np.searchsorted(table["row"], wanted)
+    return {
+        "rank": np.arange(1, len(wanted) + 1),
+        **{name: values[order] for name, values in table.items()},
+    }
 
 
-def _give(table: dict[str, list[Any]], title: str, output: Path | None, manners: Manners) -> None:
+def _give(table: dict[str, Any], title: str, output: Path | None, manners: Manners) -> None:
     from credalens._files import replacing
     from credalens.datasets.files.output import WRITERS, as_batch, write_csv
 
     if output is None and sys.stdout.isatty():
         shown = ("rank", "id" if "id" in table else "row", "prediction", "kind", "reason")
-        show_table(title, {name: table[name] for name in shown})
+        show_table(title, {name: table[name].tolist() for name in shown})
         return
     batch = as_batch(table)
     if output is None:
@@ -207,9 +216,10 @@ def _give(table: dict[str, list[Any]], title: str, output: Path | None, manners:
         return
     with replacing(output) as path:
         WRITERS[output.suffix.lower()](lambda: iter([batch]), path)
-    kinds = ", ".join(
-        f"{table['kind'].count(kind)} {kind}"
+    kinds = table["kind"].tolist()
+    told = ", ".join(
+        f"{kinds.count(kind)} {kind}"
         for kind in ("ambiguous", "unknown", "both", "clear")
-        if kind in table["kind"]
+        if kind in kinds
     )
-    note(f"wrote {title}, to {output}: {kinds}", manners.quiet)
+    note(f"wrote {title}, to {output}: {told}", manners.quiet)
