@@ -48,6 +48,31 @@ def test_version():
     assert done.stdout == f"credalens {importlib.metadata.version('credalens')}\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
+@pytest.mark.parametrize("arguments", ["--version", "--help", "doctor"])
+def test_a_full_disk_is_told_in_one_line(arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([SCRIPT, arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "credalens: no space left on device; free space and run it again\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_errors(closed):
+    done = subprocess.run(f"'{SCRIPT}' doctor {closed}", shell=True, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_an_interruption_is_told_in_one_line(monkeypatch, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiment, "run", interrupted)
+    done = runner.invoke(cli.app, ["demo", "--out", str(tmp_path)])
+    assert (done.exit_code, done.stderr) == (130, "credalens: interrupted\n")
+
+
 def test_help_of_the_demo():
     done = run("demo", "--help")
     assert (done.returncode, done.stderr) == (0, "")

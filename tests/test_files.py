@@ -1,6 +1,8 @@
 """Files that are whole or not there."""
 
+import errno
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,20 @@ def test_a_folder_that_even_root_cannot_write_to_is_refused():
         message = rf"^{folder}: /proc cannot be written to \(.*\); name another folder"
         with pytest.raises(PermissionError, match=message):
             check_folder(Path(folder))
+
+
+@pytest.mark.parametrize("name", [None, "{path}", "{folder}/.a-123.csv"])
+def test_what_the_system_refuses_names_the_file_that_is_written(tmp_path, name):
+    path = tmp_path / "a.csv"
+    where = name and name.format(path=path, folder=tmp_path)
+    told = f"{path}: no space left on device; free space and run it again"
+    with pytest.raises(OSError, match=re.escape(told)), replacing(path):
+        raise OSError(errno.ENOSPC, "full", where)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_about_other_files_stay_as_they_are(tmp_path):
+    other = FileNotFoundError(errno.ENOENT, "no such file", "model.npy")
+    with pytest.raises(FileNotFoundError) as found, replacing(tmp_path / "a.csv"):
+        raise other
+    assert found.value is other

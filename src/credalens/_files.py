@@ -1,12 +1,73 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, runs that do not meet, and what the system says of both."""
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_FREE = "free space and run it again"
+_MAY_WRITE = "choose a place where you may write"
+#: What to do about the errors of the system that a user can do something about.
+FIXES = {
+    errno.ENOSPC: _FREE,
+    errno.EDQUOT: _FREE,
+    errno.EFBIG: _FREE,
+    errno.EACCES: _MAY_WRITE,
+    errno.EPERM: _MAY_WRITE,
+    errno.EROFS: _MAY_WRITE,
+    errno.ENOENT: "check the name",
+    errno.ENOTDIR: "check the name",
+    errno.EISDIR: "name a file",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EMFILE: "raise the number of open files by ulimit -n, or name fewer files",
+    errno.EIO: "check the disk and run it again",
+    errno.ESTALE: "check the file server and run it again",
+    errno.EBADF: "open the stream, or name a file",
+}
+#: Those that a full disk gives: what is finished may stay, and more space lets it go on.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def told(error: OSError, path: object = None, fix: str = "") -> str:
+    """Say in one line what the system refused, of which file, and what to do."""
+    name = error.filename if path is None else path
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    fix = fix or FIXES.get(error.errno or 0, "run it again")
+    return f"{'' if name is None else f'{name}: '}{reason[:1].lower()}{reason[1:]}; {fix}"
+
+
+@contextmanager
+def writing(path: object, when_full: str = "") -> Iterator[None]:
+    """Let what the system refuses name `path`, not a temporary file that becomes it.
+
+    Errors about other files, and of kinds that are not about files, stay as they are.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FIXES or not _becomes(error.filename, Path(str(path))):
+            raise
+        kind = type(error) if type(error).__module__ == "builtins" else OSError
+        fix = when_full if error.errno in FULL else ""
+        raise kind(told(error, path, fix)) from error
+
+
+def _becomes(name: Any, path: Path) -> bool:
+    """Tell whether an error is about `path`, or about something hidden beside it."""
+    if name is None or Path(os.fsdecode(name)) == path:
+        return True
+    folder, file = path.parent.absolute(), Path(os.fsdecode(name)).absolute()
+    return file.is_relative_to(folder) and file.relative_to(folder).parts[0].startswith(".")
 
 
 @contextmanager
@@ -15,18 +76,54 @@ def replacing(path: Path) -> Iterator[Path]:
 
     If the block fails or is interrupted, the temporary file goes and `path` stays as it was.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    with writing(path):
+        handle, name = tempfile.mkstemp(
+            prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent
+        )
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            # mkstemp makes private files; a result gets the mode that any other new file would.
+            mask = os.umask(0)
+            os.umask(mask)
+            temporary.chmod(0o666 & ~mask)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Let one run at a time write `out`: hold a lock beside it, which dies with the process.
+
+    Where the system or the file server has no locks, there is none.
+    """
+    if fcntl is None:
+        yield
+        return
+    path = out.with_name(f".{out.name}.lock")
+    with writing(out), ExitStack() as stack:
+        while True:
+            stream = stack.enter_context(path.open("ab"))
+            _lock(stream, out)
+            # Whoever held it may have removed the file between our opening and locking it.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(stream.fileno()), path.stat()):
+                    break
+        stack.callback(path.unlink, missing_ok=True)
+        yield
+
+
+def _lock(stream: IO[bytes], out: Path) -> None:
     try:
-        yield temporary
-        # mkstemp makes private files; a result gets the mode that any other new file would.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise BlockingIOError(
+            f"{out}: another run is writing it; wait for that one, or name another output"
+        ) from error
+    except OSError:  # a file server without locks
+        return
 
 
 def check_folder(folder: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from credalens.cli import axioms, demo, doctor, evaluate, pick, report, score
+from credalens.cli.conduct import conduct
 from credalens.experiments.commands import predict, reproduce
 
 app = typer.Typer(
@@ -22,8 +24,12 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; help and versions are printed with the conduct of the commands."""
+    try:
+        with conduct(debug="--debug" in sys.argv):
+            app()
+    except typer.Exit as stop:
+        raise SystemExit(stop.exit_code) from None
 
 
 def _show_version(wanted: bool) -> None:
