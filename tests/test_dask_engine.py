@@ -57,6 +57,13 @@ def table(path):
     return pyarrow.parquet.read_table(path).replace_schema_metadata(None)
 
 
+def same(there, here):
+    """Tell whether a folder holds what a file does, and the numbers of the rows."""
+    found = table(there)
+    numbers = found["row"].to_pylist() == list(range(len(found)))
+    return numbers and found.drop_columns("row").equals(table(here))
+
+
 def scored(cluster, *arguments, **options):
     return call("score", *arguments, "--engine", "dask", "--scheduler",
                 cluster.scheduler_address, *MEASURES, **options)  # fmt: skip
@@ -141,7 +148,7 @@ class TestScore:
         call("score", tmp_path / "data", "-o", tmp_path / "here.parquet", *MEASURES)
         done = scored(cluster, tmp_path / "data", "-o", tmp_path / "there")
         assert "wrote 300 rows" in done.stderr
-        assert table(tmp_path / "there").equals(table(tmp_path / "here.parquet"))
+        assert same(tmp_path / "there", tmp_path / "here.parquet")
         manifest = json.loads((tmp_path / "there" / MANIFEST).read_text())
         assert (manifest["complete"], manifest["rows"]) == (True, 300)
         names = [part["file"] for part in manifest["partitions"]]
@@ -166,7 +173,7 @@ class TestScore:
         inputs = (tmp_path / "a.zarr", tmp_path / "b.npy", "--labels", tmp_path / "labels.npy")
         call("score", *inputs, "-o", tmp_path / "here.parquet", *MEASURES)
         scored(cluster, *inputs, "-o", tmp_path / "there")
-        assert table(tmp_path / "there").equals(table(tmp_path / "here.parquet"))
+        assert same(tmp_path / "there", tmp_path / "here.parquet")
         manifest = json.loads((tmp_path / "there" / MANIFEST).read_text())
         assert [p["start"] for p in manifest["partitions"]][:3] == [0, 13, 26]
 
@@ -185,7 +192,7 @@ class TestScore:
         inputs = [tmp_path / f"model_{m}.parquet" for m in range(3)]
         call("score", *inputs, "-o", tmp_path / "here.parquet", *MEASURES)
         scored(cluster, *inputs, "-o", tmp_path / "there")
-        assert table(tmp_path / "there").equals(table(tmp_path / "here.parquet"))
+        assert same(tmp_path / "there", tmp_path / "here.parquet")
         assert table(tmp_path / "there")["prediction"][0].as_py() in NAMES
 
     @pytest.mark.parametrize("distance", ["ordinal", "cost.csv", "kernel.npy"])
@@ -196,7 +203,7 @@ class TestScore:
         np.save("kernel.npy", np.eye(3) + 0.5)
         call("score", "a.npy", "-o", "here.parquet", "--distance", distance, *MEASURES)
         scored(cluster, "a.npy", "-o", "there", "--distance", distance)
-        assert table("there").equals(table("here.parquet"))
+        assert same("there", "here.parquet")
 
     @pytest.mark.slow
     def test_a_cluster_of_its_own(self, tmp_path):
@@ -205,7 +212,7 @@ class TestScore:
         call("score", tmp_path / "data", "-o", tmp_path / "here.parquet")
         call("score", tmp_path / "data", "-o", tmp_path / "there", "--engine", "dask",
              "--workers", 2)  # fmt: skip
-        assert table(tmp_path / "there").equals(table(tmp_path / "here.parquet"))
+        assert same(tmp_path / "there", tmp_path / "here.parquet")
 
     def test_what_cannot_be_done_is_told(self, tmp_path, monkeypatch):
         members, labels = predictions(20)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from credalens._files import check_folder, replacing
+from credalens._files import check_folder, locked, replacing
 
 
 def write_half(path, error):
@@ -99,6 +99,17 @@ def test_what_the_system_refuses_names_the_file_that_is_written(tmp_path, name):
     told = f"{path}: no space left on device; free space and run it again"
     with pytest.raises(OSError, match=re.escape(told)), replacing(path):
         raise OSError(errno.ENOSPC, "full", where)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
+    out = tmp_path / "a.csv"
+    with locked(out):
+        with pytest.raises(BlockingIOError, match="another run is writing it"), locked(out):
+            pass
+        assert [path.name for path in tmp_path.iterdir()] == [".a.csv.lock"]
+    with locked(out):
+        pass
     assert list(tmp_path.iterdir()) == []
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import credalens as cl
+from credalens._files import locked
 from credalens.datasets.files.output import Parts
 from credalens.datasets.files.source import PredictionFileError
 from credalens.measures.imprecision import maximum_mean_imprecision
@@ -233,7 +234,9 @@ class TestFaults:
         done = call("score", folder, "-o", out, "--on-error", "skip", "--chunk-rows", 10)
         assert "left out 3 bad rows; see " in done.stderr
         kept = np.delete(members, [4, 43, 44], axis=0)
-        assert np.array_equal(read(out)["tv_total"], cl.total_uncertainty(kept))
+        found = read(out)
+        assert np.array_equal(found["tv_total"], cl.total_uncertainty(kept))
+        assert np.array_equal(found["row"], np.delete(np.arange(50), [4, 43, 44]))
         side = read(tmp_path / "scores.skipped.csv")
         assert side["row"].tolist() == [4, 43, 44]
         assert [os.path.basename(name) for name in side["file"]] == ["1.npz", "1.npz", "2.npz"]
@@ -241,11 +244,22 @@ class TestFaults:
             "class 2 is NaN", "class 2 is negative", "sums to 2"
         ]  # fmt: skip
 
+    def test_rows_left_out_before_are_not_told_again(self, models, tmp_path):
+        folder, _, _ = models
+        out, side = tmp_path / "scores.csv", tmp_path / "scores.skipped.csv"
+        side.write_text("row,id,file,reason\n1,,a.npz,is bad\n")
+        call("score", folder, "-o", out)
+        assert not side.exists()
+        assert "row" not in read(out)
+        side.write_text("a,b\n1,2\n")  # somebody else's
+        call("score", folder, "-o", out)
+        assert side.exists()
+
     def test_every_row_bad(self, tmp_path):
         np.save(tmp_path / "a.npy", np.full((9, 2, 3), np.nan))
         call("score", tmp_path / "a.npy", "-o", tmp_path / "s.csv", "--on-error", "skip",
              "--chunk-rows", 4)  # fmt: skip
-        assert (tmp_path / "s.csv").read_text() == ",".join(COLUMNS[:5]) + "\n"
+        assert (tmp_path / "s.csv").read_text() == ",".join(["row", *COLUMNS[:5]]) + "\n"
 
 
 @pytest.mark.slow
@@ -264,7 +278,9 @@ class TestGoingOn:
         out = large / "scores.csv"
         parts = large / ".scores.csv.parts"
         self.interrupt(large, out, how, self.ARGUMENTS)
-        assert sorted(path.name for path in large.iterdir()) == [".scores.csv.parts", "a.npz"]
+        # The lock of a killed run holds nobody up.
+        left = {path.name for path in large.iterdir()} - {".scores.csv.lock"}
+        assert left == {".scores.csv.parts", "a.npz"}
         finished = len(list(parts.glob("*.arrow")))
         assert 5 <= finished < 400
         before = {path.name: path.stat().st_mtime_ns for path in parts.glob("*.arrow")}
@@ -308,6 +324,20 @@ class TestGoingOn:
         with pytest.raises(PredictionFileError, match="other files or options"):
             self.parts(tmp_path, {"a": 2}, True)
         assert self.parts(tmp_path, {"a": 2}, False).finished == 0
+
+    def test_chunks_that_are_gone_are_not_passed_over(self, tmp_path):
+        parts = self.parts(tmp_path, {}, False)
+        parts.add(0, 2, pa.record_batch({"x": [1.5, 2.5]}), ())
+        with pytest.raises(PredictionFileError, match="2 of 4 rows are left in"):
+            parts.finish(tmp_path / "side.csv", 4)
+
+    def test_one_run_at_a_time(self, large):
+        out = large / "scores.csv"
+        with locked(out):
+            done = call("score", large / "a.npz", "-o", out, code=2)
+        assert f"{out}: another run is writing it; wait for that one" in done.stderr
+        call("score", large / "a.npz", "-o", out)
+        assert leftovers(large) == []
 
     def test_other_input(self, large):
         out = large / "s.csv"

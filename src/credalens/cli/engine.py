@@ -64,7 +64,8 @@ def score_partitions(
     summary: str,
 ) -> None:
     """Score all partitions that are not finished yet."""
-    from credalens.cli.score import describe, skipped_path, tell_dropped
+    from credalens._files import locked
+    from credalens.cli.score import counted, describe, skipped_path, tell_dropped
     from credalens.datasets.cluster.client import connected
     from credalens.datasets.cluster.engine import ScoreJob
 
@@ -77,18 +78,19 @@ def score_partitions(
     describe(ensemble, manners)
     job = ScoreJob(ensemble, scores, output.absolute(), _settings(inputs, measuring, summary),
                    inputs.chunk_rows, inputs.skip, manners.threads)  # fmt: skip
-    folder, finished = job.prepare()
-    if finished:
-        note(f"keeping {finished} finished rows of {ensemble.n_rows}", manners.quiet)
-    if finished < (ensemble.n_rows or 0):
-        try:
-            with connected(engine.scheduler, engine.workers) as client:
-                _run(job, client, folder, finished, manners)
-        except KeyboardInterrupt:
-            note("credalens: interrupted; the same command goes on with what is not finished")
-            raise typer.Exit(130) from None
-    rows, dropped = folder.finish(side)
-    note(f"wrote {rows} rows to {output}", manners.quiet)
+    with locked(output):
+        folder, finished = job.prepare()
+        if finished:
+            note(f"keeping {finished} finished rows of {ensemble.n_rows}", manners.quiet)
+        if finished < (ensemble.n_rows or 0):
+            try:
+                with connected(engine.scheduler, engine.workers) as client:
+                    _run(job, client, folder, finished, manners)
+            except KeyboardInterrupt:
+                note("credalens: interrupted; the same command goes on with what is not finished")
+                raise typer.Exit(130) from None
+        rows, dropped = folder.finish(side)
+    note(f"wrote {counted(rows, 'row')} to {output}", manners.quiet)
     tell_dropped(dropped, side)
 
 

@@ -14,6 +14,7 @@ from credalens.cli.inputs import Inputs, Manners, Measuring, command
 
 if TYPE_CHECKING:
     from credalens.datasets.files import Chunk, Ensemble
+    from credalens.datasets.files.output import Parts
 
 EXAMPLES = """\
 Examples:
@@ -74,10 +75,11 @@ def score(
 ) -> None:
     """Measure the uncertainty of every row: total, aleatoric and epistemic.
 
-    The columns are: id (if the files have one), prediction (the majority of the models), for every
-    measure its total, aleatoric and epistemic uncertainty (tv_total, tv_aleatoric_lower,
-    tv_aleatoric_upper, tv_epistemic; entropy_total, ...; hartley_total, ...), mmi, and, with
-    labels, label and correct. Distances other than tv give their own name to their columns.
+    The columns are: row (with --on-error skip or --engine dask), id (if the files have one),
+    prediction (the majority of the models), for every measure its total, aleatoric and epistemic
+    uncertainty (tv_total, tv_aleatoric_lower, tv_aleatoric_upper, tv_epistemic; entropy_total, ...;
+    hartley_total, ...), mmi, and, with labels, label and correct. Distances other than tv give
+    their own name to their columns.
 
     Files are read in chunks, so that they may be larger than memory. The output appears when it is
     whole. Rows are counted from zero.
@@ -158,7 +160,7 @@ class _Task:
         write_page(path, self._report, self._start)
         note(f"wrote {path}; open it in a browser", self.manners.quiet)
 
-    def _chunks(self, start: int = 0) -> Iterator[tuple["Chunk", Any]]:
+    def _chunks(self, start: int = 0, numbered: bool = False) -> Iterator[tuple["Chunk", Any]]:
         from credalens.datasets.files.output import as_batch
         from credalens.datasets.files.scoring import scored_chunks
 
@@ -166,8 +168,9 @@ class _Task:
         with progress("scoring", self.manners.quiet) as show:
             show(start, self.ensemble.expected_rows)
             for chunk, columns, measured in scored_chunks(
-                self.ensemble, self.scores, inputs.chunk_rows, start, inputs.skip
-            ):
+                self.ensemble, self.scores, inputs.chunk_rows, start, inputs.skip,
+                numbered=numbered or inputs.skip,
+            ):  # fmt: skip
                 if self._report is not None:
                     self._report.add(
                         chunk.members, chunk.labels, chunk.ids, chunk.rows, measured,
@@ -178,28 +181,38 @@ class _Task:
 
     def to_file(self, output: Path, resume: bool, measuring: Measuring) -> None:
         """Write a file; what is finished survives an interruption."""
-        from credalens.datasets.files.output import Parts
+        from credalens._files import locked, writing
+        from credalens.datasets.files.output import Parts, check_output
 
-        parts = Parts(output, self._described(resume, measuring), resume)
-        start = parts.finished
-        if start:
-            note(f"going on after {start} finished rows", self.manners.quiet)
+        check_output(output)
+        side = skipped_path(output)
+        task = self._described(resume, measuring)
+        with locked(output), writing(output, "free space, and go on by --resume"):
+            parts = Parts(output, task, resume)
+            rows, dropped = self._fill(parts, side)
+        note(f"wrote {counted(rows - dropped, 'row')} to {output}", self.manners.quiet)
+        tell_dropped(dropped, side)
+
+    def _fill(self, parts: "Parts", side: Path) -> tuple[int, int]:
+        """Compute what is missing; return the number of rows, and of those left out."""
+        rows = parts.finished
+        if rows:
+            note(f"going on after {counted(rows, 'finished row')}", self.manners.quiet)
         try:
-            for chunk, batch in self._chunks(start):
+            for chunk, batch in self._chunks(rows):
                 parts.add(chunk.start, chunk.stop, batch, chunk.dropped)
+                rows = chunk.stop
+            with progress("writing", self.manners.quiet) as show:
+                return rows, len(parts.finish(side, rows, show))
         except KeyboardInterrupt:
-            note(f"credalens: interrupted after {parts.finished} rows; --resume goes on there")
+            done = counted(parts.finished, "row")
+            note(f"credalens: interrupted after {done}; --resume goes on there")
             raise typer.Exit(130) from None
         except OSError:
             raise  # a full disk, say: what is finished stays for --resume
         except Exception:
             parts.discard()
             raise
-        rows = parts.finished
-        side = skipped_path(output)
-        dropped = len(parts.finish(side))
-        note(f"wrote {rows - dropped} rows to {output}", self.manners.quiet)
-        tell_dropped(dropped, side)
 
     def _described(self, resume: bool, measuring: Measuring) -> dict[str, Any]:
         """Return what must be the same for a run to go on."""
@@ -245,8 +258,8 @@ class _Task:
         best: Any = None
         rows = 0
         dropped: list[Any] = []
-        for chunk, batch in self._chunks():
-            table = pa.Table.from_batches([batch]).add_column(0, "row", pa.array(chunk.rows))
+        for chunk, batch in self._chunks(numbered=True):
+            table = pa.Table.from_batches([batch])
             best = table if best is None else pa.concat_tables([best, table])
             order = pyarrow.compute.sort_indices(best, [(key, "descending"), ("row", "ascending")])
             best = best.take(order[:top])
@@ -266,19 +279,21 @@ def skipped_path(output: Path | None) -> Path:
 
 def write_dropped(dropped: list[Any], side: Path) -> None:
     """Write down which rows were left out, and why, and say so."""
-    from credalens._files import replacing
-    from credalens.datasets.files.output import write_skipped
+    from credalens.datasets.files.output import put_skipped
 
-    if dropped:
-        with replacing(side) as path, path.open("wb") as stream:
-            write_skipped(dropped, stream)
+    put_skipped(dropped, side)
     tell_dropped(len(dropped), side)
 
 
 def tell_dropped(count: int, side: Path) -> None:
     """Say how many rows were left out, even to those who want quiet."""
     if count:
-        note(f"credalens: left out {count} bad rows; see {side}")
+        note(f"credalens: left out {counted(count, 'bad row')}; see {side}")
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number and what it counts, in the plural unless there is one."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def show_table(title: str, columns: dict[str, list[Any]]) -> None:

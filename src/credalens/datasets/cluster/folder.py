@@ -13,6 +13,7 @@ import pyarrow.parquet
 from credalens._files import replacing
 from credalens.datasets.cluster.plan import Partition
 from credalens.datasets.files.opening import MANIFEST
+from credalens.datasets.files.output import remove_skipped
 from credalens.datasets.files.source import reading, refuse_file
 
 FORMAT = "credalens scores"
@@ -146,6 +147,8 @@ class ScoreFolder:
         left_out = sum(entry["left_out"] for entry in self._entries)
         if left_out:
             self._join_skipped(skipped)
+        else:
+            remove_skipped(skipped)
         return sum(entry["rows"] for entry in self._entries), left_out
 
     def _join_skipped(self, skipped: Path) -> None:

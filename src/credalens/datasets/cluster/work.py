@@ -70,8 +70,9 @@ def score_partition(job: Job, ensemble: Ensemble, partition: Partition) -> Finis
     def batches() -> Any:
         nonlocal rows
         for chunk, columns, _ in scored_chunks(
-            ensemble, job.scores, job.chunk_rows, partition.start, job.skip, partition.stop
-        ):
+            ensemble, job.scores, job.chunk_rows, partition.start, job.skip, partition.stop,
+            numbered=True,
+        ):  # fmt: skip
             rows += len(chunk.rows)
             dropped.extend(chunk.dropped)
             yield as_batch(columns)

@@ -26,10 +26,12 @@ PIPED = ("csv", "tsv", "npy")
 STDIN = "-"
 #: Describes a folder of scores. The underscore keeps readers from taking it for data.
 MANIFEST = "_manifest.json"
+#: Columns of the table of rows that were left out.
+SKIPPED = ("row", "id", "file", "reason")
 #: Columns by which the tables of ``pick``, of rows left out and of ``evaluate`` are known again.
 WRITTEN = (
     {"rank", "row", "prediction", "kind", "reason"},
-    {"row", "id", "file", "reason"},
+    {*SKIPPED},
     {"score", "auc", "mr"},
     {"score", "threshold", "kept"},
 )
@@ -85,16 +87,16 @@ def _looks_written(path: Path) -> bool:
     if path.is_dir():
         return (path / MANIFEST).is_file()
     try:
-        names = set(_columns(path))
+        names = set(columns_of(path))
     except PredictionFileError:
         return False  # said when it is opened
     if any(known <= names for known in WRITTEN):
         return True
-    scores = names - {"id", "prediction", "label", "correct"}
+    scores = names - {"row", "id", "prediction", "label", "correct"}
     return "prediction" in names and bool(scores) and all(map(_is_score, scores))
 
 
-def _columns(path: Path) -> list[str]:
+def columns_of(path: Path) -> list[str]:
     """Return the names of the columns of a file, in those formats that scores are written in."""
     ending = path.suffix.lower()
     with reading(str(path)):

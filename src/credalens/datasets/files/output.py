@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +17,9 @@ import pyarrow.parquet
 from numpy.lib import format as npy
 
 from credalens._arrays import Array
+from credalens._files import replacing
 from credalens.datasets.files.ensemble import Dropped
+from credalens.datasets.files.opening import SKIPPED, columns_of
 from credalens.datasets.files.source import refuse_file
 
 #: Gives the record batches of a table, from the first, whenever it is called.
@@ -89,7 +91,11 @@ def write_parquet(
     first = next(rest)
     # Random mantissas do not repeat: a dictionary of floats only costs time.
     text = [field.name for field in first.schema if pa.types.is_string(field.type)]
-    with pyarrow.parquet.ParquetWriter(path, first.schema, use_dictionary=text) as writer:
+    # Row numbers take next to no room as differences.
+    steps = {name: "DELTA_BINARY_PACKED" for name in first.schema.names if name == "row"}
+    with pyarrow.parquet.ParquetWriter(
+        path, first.schema, use_dictionary=text, column_encoding=steps or None
+    ) as writer:
         writer.write_batch(first)
         for batch in rest:
             writer.write_batch(batch)
@@ -222,16 +228,31 @@ class Parts:
             for values in json.loads(note.read_text(encoding="utf-8"))
         ]
 
-    def finish(self, skipped: Path) -> list[Dropped]:
-        """Put the output in its place, and what was left out in `skipped`; return the latter."""
+    def finish(
+        self, skipped: Path, rows: int, show: Callable[[int, int | None], None] = lambda *_: None
+    ) -> list[Dropped]:
+        """Put the output in its place, and what was left out in `skipped`; return the latter.
+
+        `rows` is how many were read; `show` is told how many are written.
+        """
+        if self.finished != rows:
+            refuse_file(
+                str(self.out),
+                f"{self.finished} of {rows} rows are left in {self.folder}",
+                "let no other program change it, and run it again",
+            )
+
+        def batches() -> Iterator[Any]:
+            done = 0
+            for batch in self.batches():
+                show(done, rows)
+                yield batch
+                done += batch.num_rows
+
         whole = self.folder / f"whole{self.out.suffix}"
-        WRITERS[self.out.suffix.lower()](self.batches, whole)
+        WRITERS[self.out.suffix.lower()](batches, whole)
         dropped = self.dropped()
-        if dropped:
-            side = self.folder / "skipped.csv"
-            with side.open("wb") as stream:
-                write_skipped(dropped, stream)
-            side.replace(skipped)
+        put_skipped(dropped, skipped)
         whole.replace(self.out)
         self.discard()
         return dropped
@@ -244,10 +265,25 @@ class Parts:
 def write_skipped(dropped: Iterable[Dropped], stream: IO[bytes]) -> None:
     """Write the rows that were left out, with the reasons."""
     rows = list(dropped)
-    columns = {
-        "row": [drop.row for drop in rows],
-        "id": ["" if drop.id is None else str(drop.id) for drop in rows],
-        "file": [drop.file for drop in rows],
-        "reason": [drop.reason for drop in rows],
-    }
-    write_csv([pa.record_batch(columns)], stream)
+    columns = [
+        [drop.row for drop in rows],
+        ["" if drop.id is None else str(drop.id) for drop in rows],
+        [drop.file for drop in rows],
+        [drop.reason for drop in rows],
+    ]
+    write_csv([pa.record_batch(columns, names=list(SKIPPED))], stream)
+
+
+def put_skipped(dropped: Sequence[Dropped], path: Path) -> None:
+    """Write the rows that were left out to `path`; if there are none, those of before go."""
+    if dropped:
+        with replacing(path) as temporary, temporary.open("wb") as stream:
+            write_skipped(dropped, stream)
+    else:
+        remove_skipped(path)
+
+
+def remove_skipped(path: Path) -> None:
+    """Remove the rows that an earlier run has left out, but no file of anything else."""
+    if path.is_file() and tuple(columns_of(path)) == SKIPPED:
+        path.unlink()

@@ -24,8 +24,11 @@ def scored_chunks(
     start: int = 0,
     skip: bool = False,
     stop: int | None = None,
+    numbered: bool = False,
 ) -> Iterator[tuple[Chunk, dict[str, Any], dict[str, Uncertainty]]]:
     """Yield the chunks of the rows ``start:stop``, their columns and what was measured, in order.
+
+    `numbered` adds the numbers of the rows, as a column ``row``, where some may be left out.
 
     Two chunks are worked on at once: kernels use all threads, but reading, votes and writing do
     not, and would leave cores idle. Where only one thread is allowed, it does all in turn.
@@ -33,12 +36,12 @@ def scored_chunks(
     workers = min(2, num_threads())
     if workers == 1:
         for chunk in ensemble.chunks(rows, start, skip, stop):
-            yield chunk, *score_chunk(chunk, scores, ensemble.class_names)
+            yield chunk, *score_chunk(chunk, scores, ensemble.class_names, numbered)
         return
     pending: deque[tuple[Chunk, Future[Any]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for chunk in ensemble.chunks(rows, start, skip, stop):
-            task = pool.submit(score_chunk, chunk, scores, ensemble.class_names)
+            task = pool.submit(score_chunk, chunk, scores, ensemble.class_names, numbered)
             pending.append((chunk, task))
             if len(pending) > workers:
                 done, task = pending.popleft()
@@ -48,7 +51,10 @@ def scored_chunks(
 
 
 def score_chunk(
-    chunk: Chunk, scores: ScoreColumns, class_names: tuple[str, ...] | None
+    chunk: Chunk,
+    scores: ScoreColumns,
+    class_names: tuple[str, ...] | None,
+    numbered: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Uncertainty]]:
     """Return the columns of a chunk: ``id``, ``prediction``, the scores, ``label``, ``correct``.
 
@@ -59,7 +65,9 @@ def score_chunk(
     """
     hull = ConvexHull(chunk.members, validate=False)
     predicted = np.asarray(majority_vote(hull))
-    columns: dict[str, Any] = {} if chunk.ids is None else {"id": chunk.ids}
+    columns: dict[str, Any] = {"row": chunk.rows} if numbered else {}
+    if chunk.ids is not None:
+        columns["id"] = chunk.ids
     columns["prediction"] = named(predicted, class_names)
     measured = scores.measured(hull)
     columns.update(scores(hull, measured))
