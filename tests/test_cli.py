@@ -123,15 +123,14 @@ def test_demo(quick, tmp_path):
     out = tmp_path / "out"
     done = runner.invoke(cli.app, ["demo", "--out", str(out), "--seed", "3"])
     assert done.exit_code == 0, done.output
-    assert done.stderr == ""  # no progress bar in a pipe
+    # No progress bar in a pipe.
+    assert done.stderr.splitlines() == [f"wrote {out / name}" for name in FILES]
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
     text = done.stdout
     assert "Accuracy of the vote: 0." in text
     for word in ("total", "aleatoric", "epistemic", "tv", "entropy", "hartley", "AUC", "MR",
                  "random order, mean of 3", "oracle order"):  # fmt: skip
         assert word in text
-    for name in FILES:
-        assert f"wrote {out / name}\n" in text
     # Eight scores, each with its time, and the two reference orders without.
     assert text.count(" ms ") == 8
 
@@ -154,13 +153,13 @@ def test_demo_passes_the_seed_on(monkeypatch, tmp_path):
 def test_forced_colours_do_not_force_a_progress_bar_into_a_pipe(quick, tmp_path):
     done = runner.invoke(cli.app, ["demo", "--out", str(tmp_path)], env={"FORCE_COLOR": "1"})
     assert done.exit_code == 0
-    assert done.stderr == ""
+    assert all(line.startswith("wrote ") for line in done.stderr.splitlines())
 
 
 @pytest.mark.slow
 def test_the_whole_demo_in_a_pipe(tmp_path):
     done = run("demo", "--seed", "1", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
     assert "Accuracy of the vote: 0.9" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["credalens-demo"]
     assert sorted(p.name for p in (tmp_path / "credalens-demo").iterdir()) == sorted(FILES)

@@ -109,6 +109,14 @@ def test_logits_from_the_file_or_by_request(tmp_path):
     assert np.allclose(cooled[0], [[0.1, 0.9]])
 
 
+@pytest.mark.parametrize("write", [write_npz, write_nested_parquet])
+def test_what_says_that_it_holds_probabilities_holds_no_logits(write, tmp_path):
+    path = tmp_path / f"a.{'npz' if write is write_npz else 'parquet'}"
+    write(path, predictions()[0])
+    with pytest.raises(PredictionFileError, match="says that it holds probs; leave out --logits"):
+        open_ensemble([str(path)], logits=True)
+
+
 def test_normalize(tmp_path):
     np.save(tmp_path / "a.npy", [[1.0, 3.0]])
     with pytest.raises(PredictionFileError, match=r"a.npy: row 0 .* sums to 4; pass --normalize"):
@@ -161,6 +169,14 @@ class TestColumns:
         assert chunk.labels.tolist() == [1]
         assert chunk.dropped[0].reason.startswith("class b is NaN")
 
+    @pytest.mark.parametrize(("mark", "fix"), [(";", "with commas"), ("\t", "it .tsv"), ("|", "")])
+    def test_another_separator(self, mark, fix, tmp_path):
+        for text in ("a,b\n0.5,0.5\n", "0.5,0.5\n", "id,a,b\nx,0.5,0.5\n"):
+            with pytest.raises(PredictionFileError, match=f"separated by '.+'; .*{fix}"):
+                self.read(tmp_path, text.replace(",", mark))
+        with pytest.raises(PredictionFileError, match="separated by ';'"):
+            self.read(tmp_path, "a;b\n0,5;0,5\n")
+
     def test_what_is_not_text(self, tmp_path, monkeypatch):
         monkeypatch.setattr("credalens.datasets.files.tables.TEXT_BLOCK", 64)
         with pytest.raises(PredictionFileError, match="has a line of more than 64 bytes"):
@@ -186,7 +202,7 @@ class TestColumns:
         assert len(self.read(tmp_path, "0,1\n1,0\n", header=True).members) == 1
 
     def test_byte_order_mark_blank_lines_and_no_last_newline(self, tmp_path):
-        chunk = self.read(tmp_path, "\ufeffid,b\n\n1,1\n\n2,1")
+        chunk = self.read(tmp_path, "\ufeffid,a,b\n\n1,0,1\n\n2,0,1")
         assert chunk.ids.tolist() == ["1", "2"]
 
 
@@ -245,6 +261,16 @@ def test_folders_and_patterns(tmp_path):
     (tmp_path / "notes.txt").write_text("no predictions")
     for names in ([str(tmp_path)], [str(tmp_path / "model_*.npy")]):
         assert open_ensemble(names).names == ("model_0", "model_1")
+
+
+def test_models_of_the_same_name_are_called_by_their_folders(tmp_path):
+    names = []
+    for name in ("a/model.npy", "b/model.npy", "b/other.npy", "c/model.npy", "c/model.npz"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        (write_npz if name.endswith("z") else np.save)(path, predictions()[0][:, 0])
+        names.append(str(path))
+    assert open_ensemble(names).names == ("a/model", "b/model", "other", *names[3:])
 
 
 def test_names_that_are_numbers(tmp_path):
@@ -321,7 +347,14 @@ class TestRefusals:
             np.save(tmp_path / "a.npy", np.ones(shape))
             self.refused([tmp_path / "a.npy"], "has shape|has no rows")
         np.savez(tmp_path / "a.npz", scores=np.ones((3, 2)))
-        self.refused([tmp_path / "a.npz"], "a.npz: holds scores; save probs or logits")
+        self.refused(
+            [tmp_path / "a.npz"], "a.npz: holds scores; save it by numpy.savez.path, probs"
+        )
+        np.save(tmp_path / "a.npy", np.ones((5, 1)))
+        self.refused([tmp_path / "a.npy"], "a.npy: has one class only; save a column for every")
+        (tmp_path / "a.csv").write_text("name,p\nx,1\n")
+        self.refused([tmp_path / "a.csv"], "one class only; .*--columns, or others by --id-column",
+                     how=Reading(id="name"))  # fmt: skip
         np.save(tmp_path / "a.npy", np.array([["a", "b"]]))
         self.refused([tmp_path / "a.npy"], "dtype <U1; save floats")
 

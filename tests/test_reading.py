@@ -1,6 +1,8 @@
 """What files are taken for: headers or rows, labels of which rows, input or output."""
 
+import io
 import json
+from contextlib import redirect_stdout
 
 import numpy as np
 import pyarrow as pa
@@ -170,6 +172,34 @@ class TestLabels:
         for scanned in (tmp_path, tmp_path / "*.csv"):
             done = call("score", scanned, *names[2:], "-v")
             assert "1 models: 1" in done.stderr
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.int32(), pa.bool_()])
+def test_ids_of_which_some_are_missing_stay_what_they_are(kind, tmp_path):
+    large = 2**53 + 1 if kind.bit_width == 64 else 2**31 - 1
+    values = (True, False) if kind == pa.bool_() else (large, 0)
+    given = pa.array([None, None, *values, *values, None], kind)
+    table = pa.table({"id": given, "a": [0.5] * 7, "b": [0.5] * 7})
+    pyarrow.parquet.write_table(table, tmp_path / "m.parquet")
+    for ending in (".parquet", ".csv", ".npz"):
+        out = tmp_path / f"s{ending}"
+        call("score", tmp_path / "m.parquet", "-q", "-o", out, "--chunk-rows", 2)
+        if ending == ".parquet":
+            assert pyarrow.parquet.read_table(out)["id"].combine_chunks() == given
+        else:
+            texts = ["" if value is None else str(value).lower() for value in given.to_pylist()]
+            lines = out.read_text().splitlines()[1:] if ending == ".csv" else read(out)["id"]
+            assert [str(line).split(",")[0].lower() for line in lines] == texts
+
+
+def test_names_are_not_taken_for_markup(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    from credalens.cli.score import show_table
+
+    with redirect_stdout(io.StringIO()) as told:
+        show_table("of [/b]", {"id [/i]": ["[/red]", "[bold]x"], "y": [0.5, 1.0]})
+    for text in ("of [/b]", "id [/i]", "[/red]", "[bold]x"):
+        assert text in told.getvalue()
 
 
 class TestWhereItIsWritten:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credalens.cli.conduct import conduct
+from credalens.cli.conduct import conduct, note
 
 if TYPE_CHECKING:
     from credalens.experiments.demo import Demo
@@ -75,11 +75,11 @@ def _print_ordinal(result: OrdinalDemo) -> None:
         table.add_column(f"{share:.0%} rejected", justify="right")
     for (component, distance), errors in sorted(result.errors.items()):
         table.add_row(component, distance, *(f"{error:.3f}" for error in errors))
-    console = Console()
+    console = Console(markup=False)
     console.print(table)
     console.print(f"Rank correlation of the two epistemic uncertainties: {result.correlation:.3f}")
     for path in result.files:
-        console.print(f"wrote {path}", soft_wrap=True)
+        note(f"wrote {path}")
 
 
 def _print_demo(result: Demo) -> None:
@@ -110,7 +110,7 @@ def _print_demo(result: Demo) -> None:
     )
     table.add_row("", "oracle order, errors first", f"{result.oracle.auc:.4f}",
                   f"{result.oracle.monotonicity_ratio:.2f}", "")  # fmt: skip
-    console = Console()
+    console = Console(markup=False)
     console.print(f"Accuracy of the vote: {result.accuracy:.4f}")
     console.print(table)
     console.print("AUC: area under accuracy against share rejected, 1 is perfect.")
@@ -121,11 +121,11 @@ def _print_demo(result: Demo) -> None:
         f"With a constant member added: mean TU {spoilt.mean_total:.2f}; {spoilt.notes[0]}."
     )
     for path in result.files:
-        console.print(f"wrote {path}", soft_wrap=True)
+        note(f"wrote {path}")
     if all(path.name != "report.html" for path in result.files):
         from credalens.report.library import NEEDED
 
-        console.print(f"no report.html: {NEEDED}", soft_wrap=True, markup=False)
+        note(f"no report.html: {NEEDED}")
 
 
 class _Progress:

@@ -176,7 +176,7 @@ class _Task:
                         chunk.members, chunk.labels, chunk.ids, chunk.rows, measured,
                         len(chunk.dropped),
                     )  # fmt: skip
-                yield chunk, as_batch(columns)
+                yield chunk, as_batch(columns, self.ensemble.id_type)
                 show(chunk.stop, self.ensemble.expected_rows)
 
     def to_file(self, output: Path, resume: bool, measuring: Measuring) -> None:
@@ -302,7 +302,9 @@ def show_table(title: str, columns: dict[str, list[Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", collapse_padding=True)
+    table = Table(
+        title=title, box=box.SIMPLE_HEAD, title_justify="left", collapse_padding=True
+    )
     for i, (name, values) in enumerate(columns.items()):
         text = bool(values) and isinstance(values[0], str)
         # Names are broken between words on a narrow terminal.

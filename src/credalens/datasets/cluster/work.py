@@ -75,7 +75,7 @@ def score_partition(job: Job, ensemble: Ensemble, partition: Partition) -> Finis
         ):  # fmt: skip
             rows += len(chunk.rows)
             dropped.extend(chunk.dropped)
-            yield as_batch(columns)
+            yield as_batch(columns, ensemble.id_type)
 
     def footer() -> dict[str, str]:
         return {FOOTER: f"{partition.fingerprint} {rows} {len(dropped)}"}

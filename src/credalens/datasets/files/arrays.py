@@ -152,10 +152,13 @@ class NpzSource(Source):
         self.path = path
         with reading(path), zipfile.ZipFile(path) as archive:
             held = [name.removesuffix(".npy") for name in archive.namelist()]
-            self._name = next((name for name in ("probs", "logits") if name in held), "")
+            self.holds = self._name = next((n for n in ("probs", "logits") if n in held), "")
             if not self._name:
-                refuse_file(path, f"holds {', '.join(held) or 'nothing'}", "save probs or logits")
-            self.is_logits = self._name == "logits"
+                refuse_file(
+                    path,
+                    f"holds {', '.join(held) or 'nothing'}",
+                    "save it by numpy.savez(path, probs=...) or logits=...",
+                )
             self._ids = next((name for name in IDS if name in held), None)
             self.has_labels, self.id_name = "labels" in held, self._ids
             with ExitStack() as stack:

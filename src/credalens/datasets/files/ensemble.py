@@ -94,6 +94,11 @@ class Ensemble:
         return any(source.has_ids for source in self.sources)
 
     @property
+    def id_type(self) -> Any:
+        """The type of the identifiers in Arrow's terms, if it cannot be seen from their values."""
+        return next((source.id_type for source in self.sources if source.has_ids), None)
+
+    @property
     def chunk_rows(self) -> int:
         """Rows whose predictions fill a kernel's block."""
         return max(1, BLOCK_BYTES // (8 * len(self.names) * self.n_classes))
@@ -369,9 +374,21 @@ def open_ensemble(
     ...     [chunk.members.shape for chunk in ensemble.chunks(rows=3)]
     [(3, 2, 2), (2, 2, 2)]
     """
+    if not 0 < temperature < np.inf:
+        refuse_file("--temperature", f"is {temperature:g}", "pass a positive number")
     files = expand(names, None if labels is None else Path(labels).resolve())
     sources = tuple(open_source(name, how or Reading(), stdin) for name in files)
     first = sources[0]
+    if first.n_classes == 1:
+        refuse_file(
+            first.path,
+            "has one class only",
+            "save a column for every class, also where there are two; of tables, name them by "
+            "--columns, or others by --id-column",
+        )
+    for source in sources:
+        if logits and source.holds == "probs":
+            refuse_file(source.path, "says that it holds probs", "leave out --logits")
     for source in sources[1:]:
         if source.n_classes != first.n_classes:
             refuse_file(source.path, f"has {source.n_classes} classes, {first.path} "
@@ -379,8 +396,6 @@ def open_ensemble(
         if None not in (source.n_rows, first.n_rows) and source.n_rows != first.n_rows:
             refuse_file(source.path, f"has {source.n_rows} rows, {first.path} {first.n_rows}",
                         "pass models of the same rows")  # fmt: skip
-    if not 0 < temperature < np.inf:
-        refuse_file("--temperature", f"is {temperature:g}", "pass a positive number")
     truth: Array | LabelFile | None = None
     label_ids = None
     if labels is not None and by_part:

@@ -7,6 +7,7 @@ import glob
 import re
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO
@@ -177,10 +178,20 @@ def _open_pipe(how: Reading, stream: IO[bytes]) -> Source:
 
 
 def model_names(sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return a name for every member: the stem of its file, numbered if the file holds several."""
+    """Return a name for every member: the stem of its file, numbered if the file holds several.
+
+    Files of the same name are called by their folders as well.
+    """
+    paths = [Path(source.path).absolute() for source in sources]
+    stems = [path.stem for path in paths]
+    for longer in (lambda path: f"{path.parent.name}/{path.stem}", str):
+        count = Counter(stems)
+        stems = [
+            longer(path) if count[stem] > 1 else stem
+            for path, stem in zip(paths, stems, strict=True)
+        ]
     names: list[str] = []
-    for source in sources:
-        stem = Path(source.path).stem
+    for source, stem in zip(sources, stems, strict=True):
         several = [f"{stem}[{m}]" for m in range(source.n_members)]
         names.extend([stem] if source.n_members == 1 else several)
     return tuple(names)

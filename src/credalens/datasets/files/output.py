@@ -26,14 +26,20 @@ from credalens.datasets.files.source import refuse_file
 Batches = Callable[[], Iterator[Any]]
 
 
-def as_batch(columns: Mapping[str, Any]) -> Any:
-    """Return columns as an Arrow record batch; half floats become single ones, exactly."""
+def as_batch(columns: Mapping[str, Any], id_type: Any = None) -> Any:
+    """Return columns as an Arrow record batch; half floats become single ones, exactly.
+
+    `id_type` is the type of the identifiers, if they have one that rows alone do not tell.
+    """
     arrays = []
-    for values in columns.values():
+    for name, values in columns.items():
         array = np.asarray(values)
         if array.dtype == np.float16:
             array = array.astype(np.float32)
-        arrays.append(_texts(array) if array.dtype.kind in "OSU" else pa.array(array))
+        if name == "id" and id_type is not None:
+            arrays.append(pa.array(array, id_type))
+        else:
+            arrays.append(_texts(array) if array.dtype.kind in "OSU" else pa.array(array))
     return pa.record_batch(arrays, names=list(columns))
 
 
@@ -121,8 +127,10 @@ def _write_npz_file(batches: Batches, path: Path) -> None:
 
 
 def _as_numpy(column: Any) -> Array:
-    if pa.types.is_string(column.type):
-        return np.array([text or "" for text in column.to_pylist()], dtype=np.str_)
+    whole = column.null_count == 0 or pa.types.is_floating(column.type)
+    if pa.types.is_string(column.type) or not whole:
+        texts = pyarrow.compute.cast(column, pa.string()).to_pylist()
+        return np.array([text or "" for text in texts], dtype=np.str_)
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 

@@ -48,13 +48,15 @@ class ParquetSource(Source):
             )
             if self._nested:
                 self.n_members, self.n_classes = self._first_shape(file)
-                self.is_logits = self._roles.classes[0] == "logits"
+                self.holds = self._roles.classes[0]
             else:
                 self._check_numbers(schema)
                 self.n_classes = len(self._roles.classes)
                 self.class_names = self._roles.classes
         self._types = {name: _type(schema, name) for name in self.columns}
         self.has_labels, self.id_name = self._roles.label is not None, self._roles.id
+        if self.id_name is not None and _has_no_missing(self._types[self.id_name]):
+            self.id_type = self._types[self.id_name]
 
     @property
     def columns(self) -> list[str]:
@@ -216,8 +218,9 @@ class ParquetDataset(Source):
         self._first = first
         self.n_rows = self.expected_rows = row
         self.n_members, self.n_classes = first.n_members, first.n_classes
-        self.class_names, self.is_logits = first.class_names, first.is_logits
+        self.class_names, self.holds = first.class_names, first.holds
         self.has_labels, self.id_name = first.has_labels, first.id_name
+        self.id_type = first.id_type
 
     def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         """Yield the rows of one file after the other."""
@@ -330,7 +333,17 @@ def _groups(metadata: Any) -> tuple[int, ...]:
 
 
 def _column(batch: Any, name: str | None) -> Array | None:
-    return None if name is None else batch.column(name).to_numpy(zero_copy_only=False)
+    if name is None:
+        return None
+    column = batch.column(name)
+    if column.null_count and _has_no_missing(column.type):
+        return np.array(column.to_pylist(), dtype=object)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _has_no_missing(kind: Any) -> bool:
+    """Tell whether NumPy would make floats, or objects, of a type to mark missing values."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
 
 def _type(schema: Any, name: str) -> Any:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -114,11 +114,18 @@ class Source(ABC):
     #: The same, but perhaps a guess from the size of the file.
     expected_rows: int | None = None
     class_names: tuple[str, ...] | None = None
-    #: Whether the file itself says that it holds logits.
-    is_logits: bool = False
+    #: What the file itself says that it holds: ``probs``, ``logits``, or nothing.
+    holds: str = ""
     has_labels: bool = False
     #: What the identifiers are called, ``None`` if there are none.
     id_name: str | None = None
+    #: The type of identifiers in Arrow's terms, where NumPy has no missing values of it.
+    id_type: Any = None
+
+    @property
+    def is_logits(self) -> bool:
+        """Whether the file itself says that it holds logits."""
+        return self.holds == "logits"
 
     @property
     def has_ids(self) -> bool:

@@ -155,6 +155,7 @@ class TextSource(Source):
             self._skip_first = header
             self._names = fields if header else [str(i) for i in range(len(fields))]
             self._roles = assign(path, self._names, how, header)
+            self._check_separator(self._fields(second or first, "replace"))
         self.n_classes = len(self._roles.classes)
         self.class_names = self._roles.classes if header else None
         self.has_labels = self._roles.label is not None
@@ -166,6 +167,16 @@ class TextSource(Source):
         text = line.decode("utf-8-sig", errors)
         row = next(csv.reader([text], delimiter=self._delimiter), [])
         return [field.strip() for field in row]
+
+    def _check_separator(self, fields: Sequence[str]) -> None:
+        """Refuse a table that is separated by something else, seen from its first row."""
+        if len(fields) == len(self._names):
+            fields = [fields[self._names.index(name)] for name in self._roles.classes]
+        text = "".join(fields)
+        other = next((mark for mark in (";", "\t", "|") if mark in text), None)
+        if other is not None:
+            fix = "name it .tsv" if other == "\t" else "write it with commas, or tabs as .tsv"
+            refuse_file(self.path, f"its columns are separated by {other!r}", fix)
 
     def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         """Yield one block for each stretch of text."""
