@@ -273,6 +273,12 @@ class TestWhereItIsWritten:
         assert (runs / "scores.skipped.csv").exists()
         assert (runs / "evaluation.skipped.csv").exists()
 
+    def test_costs_and_names_in_that_folder_are_no_models(self, folder):
+        (folder / "truth.csv").unlink()
+        options = ("--distance", folder / "cost.csv", "--class-names", folder / "names.csv")
+        for scanned in (folder, folder / "*.csv"):
+            assert "2 models: m0, m1" in call("score", scanned, *options, "-v").stderr
+
     def test_predictions_in_that_folder_are_not_taken_for_output(self, folder):
         text = "prediction,total_variation,b\n0.5,0.25,0.25\n"
         for name in ("x.csv", "y.csv"):

@@ -91,7 +91,7 @@ def test_bad_rows_are_left_out_and_told(models, tmp_path, monkeypatch):
     (folder / "net1.csv").write_text("\n".join(text) + "\n")
     call("report", folder, "-o", "r.html", code=2)
     done = call("report", folder, "-o", "r.html", "--on-error", "skip")
-    assert "left out 1 bad rows; see r.skipped.csv" in done.stderr
+    assert "left out 1 bad row; see r.skipped.csv" in done.stderr
     call("score", folder, "-o", "s.csv", "--report", "s.html", "--on-error", "skip")
     for name in ("r.html", "s.html"):
         assert "89 predictions · 3 models · 3 classes · with labels · 1 bad row left out" in Page(
@@ -107,7 +107,7 @@ def test_bad_rows_are_left_out_and_told(models, tmp_path, monkeypatch):
     [
         (["report", "-o", "r.txt"], "r.txt has another ending"),
         (["report", "--measures", "mmi"], "measures: is 'mmi'"),
-        (["report", "--second-look", "2"], "second_look: is 2"),
+        (["report", "--second-look", "2"], "--second-look: is 2"),
         (["score", "-o", "s.csv", "--resume", "--report", "r.html"], "--report: needs all rows"),
         (["score", "-o", "s.csv", "--report", "r.txt"], "r.txt has another ending"),
     ],

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,7 @@ import pytest
 import credalens as cl
 from credalens._files import locked
 from credalens.datasets.files.output import Parts
-from credalens.datasets.files.source import PredictionFileError
+from credalens.datasets.files.source import PredictionFileError, stamp
 from credalens.measures.imprecision import maximum_mean_imprecision
 from prediction_files import (
     FORMATS,
@@ -310,7 +312,7 @@ class TestGoingOn:
         self.interrupt(large, large / "s.csv", signal.SIGINT, arguments)
         done = call("score", large / "a.npz", "-o", large / "s.csv", *arguments,
                     "--distance", "ordinal", "--resume", code=2)  # fmt: skip
-        assert "begun with other files or options" in done.stderr
+        assert "s.csv: was begun with other measures; give the same ones" in done.stderr
 
     def parts(self, folder, task, resume):
         return Parts(folder / "s.csv", task, resume)
@@ -321,7 +323,7 @@ class TestGoingOn:
         first.add(0, 2, batch, ())
         first.add(4, 6, batch, ())  # of no use without 2 to 4
         assert self.parts(tmp_path, {"a": 1}, True).finished == 2
-        with pytest.raises(PredictionFileError, match="other files or options"):
+        with pytest.raises(PredictionFileError, match="was begun with other a; "):
             self.parts(tmp_path, {"a": 2}, True)
         assert self.parts(tmp_path, {"a": 2}, False).finished == 0
 
@@ -342,10 +344,39 @@ class TestGoingOn:
     def test_other_input(self, large):
         out = large / "s.csv"
         self.parts(large, {"files": []}, False)
-        assert "begun with other files" in call("score", large / "a.npz", "-o", out, "--resume",
-                                                code=2).stderr  # fmt: skip
+        done = call("score", large / "a.npz", "-o", out, "--resume", code=2)
+        assert re.search("was begun with other .*files", done.stderr)
         call("score", large / "a.npz", "-o", out, "--chunk-rows", 5000)  # begins anew
         assert leftovers(large) == []
+
+
+def test_going_on_depends_on_what_files_hold(tmp_path):
+    from credalens.cli.inputs import Inputs, Measuring
+
+    known = []
+    for name in ("labels.txt", "cost.csv"):
+        (tmp_path / name).write_text("before")
+    for name in ("", "labels.txt", "cost.csv"):
+        if name:
+            path = tmp_path / name
+            stat = path.stat()
+            path.write_text("after.")
+            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # neither time nor size tell
+        inputs = Inputs(["a.npy"], labels=str(tmp_path / "labels.txt"))
+        measuring = Measuring(distance=f"cost:{tmp_path / 'cost.csv'}")
+        known.append(inputs.settings(measuring, "interval"))
+    assert all(a != b for a, b in pairwise(known))
+    assert known[0].keys() == known[1].keys()
+
+
+def test_a_folder_is_changed_with_any_file_in_it(tmp_path):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "zarr.json").write_text("{}")
+    (tmp_path / "c" / "0").write_text("a")
+    before = stamp(str(tmp_path))
+    assert stamp(str(tmp_path)) == before
+    (tmp_path / "c" / "0").write_text("ab")
+    assert stamp(str(tmp_path)) != before
 
 
 @pytest.mark.slow
@@ -383,7 +414,7 @@ def test_the_most_uncertain_first_on_a_terminal(models, monkeypatch):
     from credalens.cli.score import _Task
 
     inputs = Inputs([str(folder)], chunk_rows=8)
-    ensemble = inputs.open()
+    ensemble = inputs.open(Measuring())
     shown = {}
     monkeypatch.setattr(
         "credalens.cli.score.show_table", lambda title, columns: shown.update(columns)

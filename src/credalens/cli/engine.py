@@ -71,12 +71,12 @@ def score_partitions(
 
     if output is None or output.suffix.lower() in SINGLE:
         raise ValueError("-o: --engine dask writes a folder; name one, e.g. -o scores")
-    ensemble = inputs.open(by_part=True)
+    ensemble = inputs.open(measuring, by_part=True)
     scores = measuring.scores(ensemble.n_classes, summary)
     side = skipped_path(output)
     inputs.keep(ensemble, measuring, output, side)
     describe(ensemble, manners)
-    job = ScoreJob(ensemble, scores, output.absolute(), _settings(inputs, measuring, summary),
+    job = ScoreJob(ensemble, scores, output.absolute(), inputs.settings(measuring, summary),
                    inputs.chunk_rows, inputs.skip, manners.threads)  # fmt: skip
     with locked(output):
         folder, finished = job.prepare()
@@ -105,21 +105,3 @@ def _run(job: "ScoreJob", client: Any, folder: Any, finished: int, manners: Mann
             show(done, expected)
 
         job.run(client, folder, advance)
-
-
-def _settings(inputs: Inputs, measuring: Measuring, summary: str) -> dict[str, Any]:
-    """Return what the scores depend on, besides the predictions.
-
-    Not whether bad rows are skipped: a finished partition without any is right either way.
-    """
-    options = ("logits", "temperature", "normalize", "columns", "label_column", "id_column",
-               "class_names")  # fmt: skip
-    paths = [*measuring.files, *([] if inputs.labels is None else [Path(inputs.labels)])]
-    stats = {str(path.absolute()): path.stat() for path in paths}
-    return {
-        "measures": [measuring.measures, measuring.distance, summary],
-        "options": {name: str(getattr(inputs, name)) for name in options},
-        "labels or distance": [
-            [name, stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()
-        ],
-    }

@@ -138,7 +138,7 @@ def _of_predictions(
     output: Path | None,
 ) -> _Found:
     """Score the predictions and evaluate the scores, in memory."""
-    ensemble = inputs.open()
+    ensemble = inputs.open(measuring)
     columns = measuring.scores(ensemble.n_classes)
     chosen = _chosen(score, columns.names)
     side = skipped_path(None if output is None else output / EVALUATION)

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import hashlib
 import inspect
 import os
 import re
@@ -85,7 +86,7 @@ class Inputs:
             raise ValueError(f"--on-error: is {self.on_error!r}; choose stop or skip")
         return self.on_error == "skip"
 
-    def open(self, by_part: bool = False) -> "Ensemble":
+    def open(self, measuring: "Measuring", by_part: bool = False) -> "Ensemble":
         """Open the files; `by_part`: so that a partition can be read elsewhere."""
         from credalens.datasets.files import Reading, open_ensemble
 
@@ -108,14 +109,34 @@ class Inputs:
             logits=self.logits,
             temperature=self.temperature,
             normalize=self.normalize,
+            no_models=self._beside(measuring),
             by_part=by_part,
         )
+
+    def _beside(self, measuring: "Measuring") -> list[Path]:
+        """Return the files that are read besides the predictions."""
+        named = map(Path, filter(None, (self.labels, self.class_names)))
+        return [*measuring.files, *(path for path in named if path.is_file())]
+
+    def settings(self, measuring: "Measuring", summary: str) -> dict[str, Any]:
+        """Return what scores depend on, besides the predictions: files by what they hold.
+
+        Not whether bad rows are skipped: a partition without any is right either way.
+        """
+        options = ("logits", "temperature", "normalize", "columns", "label_column", "id_column",
+                   "header", "format")  # fmt: skip
+        return {
+            "measures": [measuring.measures, measuring.distance, summary],
+            "options": {name: str(getattr(self, name)) for name in options},
+            "labels": None if self.labels is None else _digest(Path(self.labels)),
+            "distance": [_digest(path) for path in measuring.files],
+        }
 
     def keep(self, ensemble: "Ensemble", measuring: "Measuring", *outputs: Path | None) -> None:
         """Refuse outputs that would replace what the command reads."""
         from credalens.datasets.files.output import check_apart
 
-        read = [*measuring.files, *map(Path, filter(None, (self.labels, self.class_names)))]
+        read = self._beside(measuring)
         for source in ensemble.sources:
             spans = source.spans(0, source.n_rows or 0)
             read += [Path(source.path), *(Path(name) for name, _, _ in spans)]
@@ -209,6 +230,11 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _split_columns(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
@@ -226,7 +252,7 @@ def _read_names(text: str | None) -> list[str] | None:
     if text is None:
         return None
     if "," not in text and Path(text).is_file():
-        lines = Path(text).read_text(encoding="utf-8").splitlines()
+        lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
         return [line.strip() for line in lines if line.strip()]
     return [name.strip() for name in text.split(",")]
 

@@ -85,7 +85,7 @@ def pick(
         if output is not None:
             check_output(output)
             check_folder(output.parent)
-        ensemble = inputs.open()
+        ensemble = inputs.open(measuring)
         columns = measuring.scores(ensemble.n_classes)
         make_rule(
             second_look, as_distance(columns.distance, ensemble.n_classes), ensemble.n_classes

@@ -73,8 +73,8 @@ def report(
 
         library.require()
         check_path(output)
-        ensemble = inputs.open()
         measuring, side = Measuring(distance=distance), skipped_path(output)
+        ensemble = inputs.open(measuring)
         columns = measuring.scores(ensemble.n_classes)
         inputs.keep(ensemble, measuring, output, side)
         chosen = None if measures is None else [name.strip() for name in measures.split(",")]

@@ -92,7 +92,7 @@ def score(
         if engine.is_dask:
             score_partitions(engine, inputs, measuring, manners, output, summary)
             return
-        ensemble = inputs.open()
+        ensemble = inputs.open(measuring)
         scores = measuring.scores(ensemble.n_classes, summary)
         inputs.keep(ensemble, measuring, output, skipped_path(output), report)
         describe(ensemble, manners)
@@ -216,21 +216,18 @@ class _Task:
 
     def _described(self, resume: bool, measuring: Measuring) -> dict[str, Any]:
         """Return what must be the same for a run to go on."""
+        from credalens.datasets.files.scoring import described
+        from credalens.datasets.files.source import stamp
+
         sources = [source for source in self.ensemble.sources if source.path != "stdin"]
         if resume and len(sources) < len(self.ensemble.sources):
             raise ValueError("--resume: cannot be used with standard input; name files")
         spans = (span for source in sources for span in source.spans(0, source.n_rows or 0))
-        paths = [Path(path) for path, _, _ in spans]
-        if self.inputs.labels is not None:
-            paths.append(Path(self.inputs.labels))
-        stats = {str(path.resolve()): path.stat() for path in (*paths, *measuring.files)}
-        options = ("logits", "temperature", "normalize", "columns", "label_column", "id_column",
-                   "header", "class_names", "on_error")  # fmt: skip
         return {
-            "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()],
-            "options": {name: str(getattr(self.inputs, name)) for name in options},
-            "columns": list(self.scores.names),
-            "distance": measuring.distance,
+            **self.inputs.settings(measuring, self.scores.summary),
+            **described(self.ensemble, self.scores),
+            "files": [[str(Path(path).resolve()), stamp(path)] for path, _, _ in spans],
+            "handling of bad rows": self.inputs.on_error,
         }
 
     def to_pipe(self, to: str) -> None:
@@ -302,9 +299,7 @@ def show_table(title: str, columns: dict[str, list[Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(
-        title=title, box=box.SIMPLE_HEAD, title_justify="left", collapse_padding=True
-    )
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", collapse_padding=True)
     for i, (name, values) in enumerate(columns.items()):
         text = bool(values) and isinstance(values[0], str)
         # Names are broken between words on a narrow terminal.

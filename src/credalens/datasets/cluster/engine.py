@@ -13,6 +13,7 @@ from credalens.datasets.cluster.client import check_memory, inspected, thread_sh
 from credalens.datasets.cluster.folder import ScoreFolder
 from credalens.datasets.cluster.plan import Partition, partitions
 from credalens.datasets.files import Ensemble, PredictionFileError
+from credalens.datasets.files.scoring import described
 from credalens.evaluation.scores import ScoreColumns
 
 #: How often a partition is tried again when something other than its rows is wrong with it, a file
@@ -54,13 +55,7 @@ class ScoreJob:
     def prepare(self) -> tuple[ScoreFolder, int]:
         """Cut into partitions and open the folder; return it, and the rows that are finished."""
         ensemble = self.ensemble
-        settings = {
-            **self.settings,
-            "columns": self.scores.names,
-            "classes": ensemble.class_names or ensemble.n_classes,
-            "models": ensemble.names,
-            "version": credalens.__version__,
-        }
+        settings = {**self.settings, **described(ensemble, self.scores)}
         folder = ScoreFolder(self.out, settings, partitions(ensemble, settings))
         return folder, folder.open(self.skip)
 

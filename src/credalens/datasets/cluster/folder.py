@@ -13,7 +13,7 @@ import pyarrow.parquet
 from credalens._files import replacing
 from credalens.datasets.cluster.plan import Partition
 from credalens.datasets.files.opening import MANIFEST
-from credalens.datasets.files.output import remove_skipped
+from credalens.datasets.files.output import refuse_other, remove_skipped
 from credalens.datasets.files.source import reading, refuse_file
 
 FORMAT = "credalens scores"
@@ -67,10 +67,7 @@ class ScoreFolder:
         return sum(e["stop"] - e["start"] for e in self._entries if e["status"] == "finished")
 
     def _same_job(self, manifest: Mapping[str, Any]) -> None:
-        old = manifest["settings"]
-        other = [key for key in self._settings if self._settings[key] != old.get(key)]
-        if other:
-            refuse_file(str(self.path), f"was begun with other {', '.join(other)}", ANEW)
+        refuse_other(str(self.path), manifest["settings"], self._settings, ANEW)
         keys = ("file", "start", "stop", "inputs")
         before, now = (
             [[entry[key] for key in keys] for entry in entries]

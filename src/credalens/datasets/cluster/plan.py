@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from credalens.datasets.files import Ensemble
-from credalens.datasets.files.source import refuse_file
+from credalens.datasets.files.source import refuse_file, stamp
 
 #: Bytes of predictions in a partition, where the files leave a choice: large enough that handing
 #: it out costs little, small enough that little is lost with a worker.
@@ -85,7 +84,7 @@ def partitions(ensemble: Ensemble, settings: Mapping[str, Any]) -> list[Partitio
         refuse_file(
             ensemble.labels_path, f"has {len(ensemble.labels)} labels", f"pass {n}, one per row"
         )
-    stats: dict[str, list[int]] = {}
+    stats: dict[str, list[Any]] = {}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
     found = []
     for index, (start, stop) in enumerate(pairwise(cuts[0] or [])):
@@ -94,18 +93,8 @@ def partitions(ensemble: Ensemble, settings: Mapping[str, Any]) -> list[Partitio
         )  # fmt: skip
         for path, _, _ in spans:
             if path not in stats:
-                stats[path] = _stat(path)
+                stats[path] = stamp(path)
         known = [digest, start, stop, spans, [stats[path] for path, _, _ in spans]]
         fingerprint = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
         found.append(Partition(index, start, stop, spans, fingerprint))
     return found
-
-
-def _stat(path: str) -> list[int]:
-    """Return size and time of a file; of a Zarr array, those of its description."""
-    names = (os.path.join(path, name) for name in ("zarr.json", ".zarray"))
-    held = next((name for name in names if os.path.isdir(path) and os.path.exists(name)), path)
-    if not os.path.exists(held):
-        return []  # made up as it is read
-    stat = os.stat(held)
-    return [stat.st_size, stat.st_mtime_ns]

@@ -336,6 +336,7 @@ def open_ensemble(
     temperature: float = 1.0,
     normalize: bool = False,
     stdin: IO[bytes] | None = None,
+    no_models: Sequence[Path] = (),
     by_part: bool = False,
 ) -> Ensemble:
     """Open the prediction files of an ensemble.
@@ -355,6 +356,9 @@ def open_ensemble(
         What is stored: logits, to be divided by `temperature`, or rows to be divided by their sum.
     stdin : binary stream, optional
         Instead of the standard input.
+    no_models : sequence of Path, optional
+        Files that are no models though they lie in a folder, or match a pattern, of `names`; that
+        of `labels` is one.
     by_part : bool, default=False
         Leave `labels`, a ``.npy`` file, on disk, so that nothing grows with the number of rows.
 
@@ -376,7 +380,7 @@ def open_ensemble(
     """
     if not 0 < temperature < np.inf:
         refuse_file("--temperature", f"is {temperature:g}", "pass a positive number")
-    files = expand(names, None if labels is None else Path(labels).resolve())
+    files = expand(names, [*no_models, *([] if labels is None else [Path(labels)])])
     sources = tuple(open_source(name, how or Reading(), stdin) for name in files)
     first = sources[0]
     if first.n_classes == 1:

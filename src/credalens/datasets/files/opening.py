@@ -38,19 +38,20 @@ WRITTEN = (
 )
 
 
-def expand(names: Iterable[str], leave_out: Path | None = None) -> list[str]:
+def expand(names: Iterable[str], leave_out: Iterable[Path] = ()) -> list[str]:
     """Return the files that are meant: globs and folders become what they hold, sorted.
 
     A folder that is one dataset (see `parquet.is_dataset`) stays as it is.
 
-    `leave_out` is a file of labels, which may lie in the same folder as the models, as may what
-    commands have written: what a glob or a folder holds of these is no model. A name that is given
-    is.
+    `leave_out` are files of labels, of costs and so on, which may lie in the same folder as the
+    models, as may what commands have written: what a glob or a folder holds of these is no model. A
+    name that is given is.
     """
+    others = {path.resolve() for path in leave_out}
 
     def models(held: Iterable[str]) -> list[str]:
         paths = map(Path, held)
-        return [str(p) for p in paths if p.resolve() != leave_out and not _looks_written(p)]
+        return [str(p) for p in paths if p.resolve() not in others and not _looks_written(p)]
 
     found: list[str] = []
     for name in names:

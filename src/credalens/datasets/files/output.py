@@ -166,6 +166,13 @@ def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
             refuse_file(str(out), f"lies in {folder}, which is read", "name another output")
 
 
+def refuse_other(path: str, old: Mapping[str, Any], new: Mapping[str, Any], fix: str) -> None:
+    """Refuse to go on with what was begun with something else; both as read from JSON."""
+    other = [key for key in new if new[key] != old.get(key)]
+    if other:
+        refuse_file(path, f"was begun with other {', '.join(other)}", fix)
+
+
 class Parts:
     """Finished chunks beside an output that is not whole yet.
 
@@ -179,16 +186,17 @@ class Parts:
         note = self.folder / "task.json"
         described = json.dumps(task, sort_keys=True)
         if resume and note.exists():
-            if note.read_text(encoding="utf-8") != described:
-                refuse_file(
-                    str(out),
-                    "was begun with other files or options",
-                    "give the same ones, or leave out --resume to begin anew",
-                )
+            refuse_other(
+                str(out),
+                json.loads(note.read_text(encoding="utf-8")),
+                json.loads(described),
+                "give the same ones, or leave out --resume to begin anew",
+            )
         else:
             self.discard()
             self.folder.mkdir()
-            note.write_text(described, encoding="utf-8")
+            with replacing(note) as path:
+                path.write_text(described, encoding="utf-8")
 
     @property
     def finished(self) -> int:

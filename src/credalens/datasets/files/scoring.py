@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import credalens
 from credalens._arrays import Array, num_threads
 from credalens.datasets.files.ensemble import Chunk, Ensemble
 from credalens.evaluation import majority_vote
@@ -75,6 +76,16 @@ def score_chunk(
         columns["label"] = named(chunk.labels, class_names)
         columns["correct"] = chunk.labels == predicted
     return columns, measured
+
+
+def described(ensemble: Ensemble, scores: ScoreColumns) -> dict[str, Any]:
+    """Return what is computed, in JSON's terms: what was begun with something else cannot go on."""
+    return {
+        "columns": scores.names,
+        "classes": ensemble.class_names or ensemble.n_classes,
+        "models": ensemble.names,
+        "version": credalens.__version__,
+    }
 
 
 def named(indices: Array, class_names: tuple[str, ...] | None) -> Array:

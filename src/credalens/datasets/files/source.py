@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -61,6 +64,20 @@ def reading(path: str) -> Iterator[None]:
         raise PredictionFileError(
             f"{path}: cannot be read ({what}); check its ending and write it again"
         ) from error
+
+
+def stamp(path: str) -> list[Any]:
+    """Return what changes with a file: its size and time, of a folder those of all its files."""
+    if not os.path.exists(path):
+        return []  # made up as it is read
+    if not os.path.isdir(path):
+        stat = os.stat(path)
+        return [stat.st_size, stat.st_mtime_ns]
+    held = sorted(
+        os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
+    )
+    known = [[os.path.relpath(name, path), *stamp(name)] for name in held]
+    return [len(held), hashlib.sha256(json.dumps(known).encode()).hexdigest()]
 
 
 @dataclass(frozen=True)
