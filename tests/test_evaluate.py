@@ -351,6 +351,6 @@ class TestCommand:
         write_npz(folder / "0.npz", members[:, 0], labels)
         out = tmp_path / "out"
         done = call("evaluate", folder, "--on-error", "skip", "--bootstrap", 0, "-o", out)
-        assert "left out 1 bad rows" in done.stderr
+        assert "left out 1 bad row" in done.stderr
         assert [row["row"] for row in rows_of(out / "evaluation.skipped.csv")] == ["7"]
         assert "all 1999 rows" in done.stdout

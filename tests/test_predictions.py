@@ -1,6 +1,8 @@
 """Reading prediction files: the same numbers from every format, and clean refusals."""
 
 import io
+import json
+import os
 import sys
 from pathlib import Path
 
@@ -177,6 +179,25 @@ class TestColumns:
         with pytest.raises(PredictionFileError, match="separated by ';'"):
             self.read(tmp_path, "a;b\n0,5;0,5\n")
 
+    def test_an_index_beside_an_id(self, tmp_path):
+        for name in ("", "Unnamed: 0"):
+            chunk = self.read(tmp_path, f"{name},id,a,b\n7,x,0.5,0.5\n")
+            assert (chunk.ids.tolist(), chunk.members.shape) == (["x"], (1, 1, 2))
+        pandas = json.dumps({"index_columns": ["sample"], "columns": []})
+        table = pa.table({"a": [0.5], "b": [0.5], "sample": [12]})
+        table = table.replace_schema_metadata({"pandas": pandas})
+        pyarrow.parquet.write_table(table, tmp_path / "table.parquet")
+        (chunk,) = open_ensemble([str(tmp_path / "table.parquet")]).chunks()
+        assert (chunk.ids.tolist(), chunk.members.shape) == ([12], (1, 1, 2))
+
+    def test_lines_that_are_broken_within_quotes(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("credalens.datasets.files.tables.TEXT_BLOCK", 64)
+        text = "id,a,b\n" + '"one\ntwo ""x""\nthree",0.25,0.75\n' * 40
+        chunk = self.read(tmp_path, text)
+        assert chunk.ids.tolist() == ['one\ntwo "x"\nthree'] * 40
+        text = "id,a,b\n" + '5" disk,0.25,0.75\n' * 41  # quotes within a field are not special
+        assert self.read(tmp_path, text).members.shape == (41, 1, 2)
+
     def test_what_is_not_text(self, tmp_path, monkeypatch):
         monkeypatch.setattr("credalens.datasets.files.tables.TEXT_BLOCK", 64)
         with pytest.raises(PredictionFileError, match="has a line of more than 64 bytes"):
@@ -214,8 +235,11 @@ class TestColumns:
         ([1.0, 2.0, 0.5], None, [1, 2, UNKNOWN]),
         ([1, 2, 3, 0], ("1", "2", "3"), [0, 1, 2, UNKNOWN]),
         ([b"dog"], NAMES, [1]),
+        ([True, False], None, [1, 0]),
+        ([True, False], ("False", "True", "x"), [1, 0]),
+        ([1, 0, 2], ("1", "two", "3"), [0, UNKNOWN, UNKNOWN]),
+        (["1", "0", "two"], ("1", "two", "3"), [0, UNKNOWN, 1]),
     ],
-    ids=["indices", "names", "floats", "names that are numbers", "bytes"],
 )
 def test_labels_as_names_or_indices(labels, names, expected):
     assert label_indices(np.array(labels), names, 3).tolist() == expected
@@ -232,6 +256,11 @@ def test_labels_as_names_or_indices(labels, names, expected):
         "headed .csv",
         "two columns .csv",
         "two columns .tsv",
+        "y .csv",
+        "marked .csv",
+        "marked .txt",
+        "arr_0 .npz",
+        "y_true .parquet",
     ],
 )
 def test_a_file_of_labels(ending, tmp_path):
@@ -240,16 +269,19 @@ def test_a_file_of_labels(ending, tmp_path):
     path = tmp_path / f"labels{ending.split()[-1]}"
     if ending == ".npy":
         np.save(path, labels)
-    elif ending == ".npz":
-        np.savez(path, labels=labels)
-    elif ending == ".parquet":
-        pyarrow.parquet.write_table(pa.table({"label": labels}), path)
+    elif ending.endswith(".npz"):
+        np.savez(path, **{"labels" if ending == ".npz" else "arr_0": labels})
+    elif ending.endswith(".parquet"):
+        name = "label" if ending == ".parquet" else "y_true"
+        pyarrow.parquet.write_table(pa.table({"n": labels + 1, name: labels}), path)
     elif ending.startswith("two"):
         by = "\t" if ending.endswith(".tsv") else ","
         lines = [f"r{i}{by}{label}" for i, label in enumerate(labels)]
         path.write_text("\n".join([f"row{by}label", *lines]) + "\n")
     else:
-        head = "label\n" if ending == "headed .csv" else ""
+        heads = {"headed .csv": "label\n", "y .csv": "Y\n", "marked .csv": "\ufefflabel\n",
+                 "marked .txt": "\ufeff"}  # fmt: skip
+        head = heads.get(ending, "")
         path.write_text(head + "\n".join(map(str, labels)) + "\n")
     found = whole(open_ensemble([str(tmp_path)], labels=str(path)), rows=8)[1]
     assert np.array_equal(found, labels)
@@ -332,9 +364,35 @@ class TestRefusals:
         data = (folder / "0.npz").read_bytes()
         (folder / "0.npz").write_bytes(data[: len(data) // 2])
         self.refused([folder / "0.npz"], "0.npz: cannot be read")
-        self.refused(["-"], "stdin: its format is None; say --format")
+        self.refused(["-"], "stdin: has no ending; say --format csv, tsv or npy")
         self.refused([folder / "1.npz"] * 2, "1.npz: is given twice")
         self.refused([folder / "1.npz", f"{folder}/./1.npz"], "1.npz: is given twice")
+
+    def test_pipes_do_not_hang(self, models):
+        folder, _, _ = models
+        os.mkfifo(folder / "pipe.csv")
+        for names in ([folder / "pipe.csv"], [folder]):
+            self.refused(names, "pipe.csv: is a pipe, which can be read once only; write - --form")
+        (folder / "a.csv.gz").write_bytes(b"x")
+        self.refused([folder / "a.csv.gz"], "is compressed; unpack it, or: zcat")
+        self.refused([folder / "none"], "none: is not there; check the name")
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"temperature": 2.0}, "--temperature: is for logits; pass --logits"),
+            ({"how": Reading(format="csv")}, "--format: is for standard input"),
+            ({"how": Reading(columns=("0", "1"))}, "--columns: is for tables, and these are arr"),
+            ({"how": Reading(label="y")}, "--label-column: is for tables"),
+            ({"how": Reading(header=True)}, "--header: is for tables"),
+        ],
+    )
+    def test_what_would_change_nothing(self, options, message, models):
+        self.refused([models[0]], message, **options)
+
+    def test_logits_are_not_normalized(self, models):
+        np.savez(models[0] / "x.npz", logits=np.ones((50, 3)))
+        self.refused([models[0] / "x.npz"], "--normalize: is for probabilities", normalize=True)
 
     def test_pickles_are_not_opened(self, tmp_path):
         np.save(tmp_path / "a.npy", np.array([{"run": "code"}]), allow_pickle=True)
@@ -388,8 +446,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("labels", "message"),
         [
-            (np.zeros(49, int), "has only 49 labels"),
-            (np.zeros(51, int), "has 51 labels; pass 50"),
+            (np.zeros(49, int), "has 49 labels, and there are 50 rows; pass one for each"),
+            (np.zeros(51, int), "has 51 labels, and there are 50 rows"),
             (np.full(50, 3), "row 0 .* has the label '3'; labels are 0 to 2"),
             (np.full(50, np.nan), "row 0 .* has no label"),
             (np.zeros((50, 1)), r"labels of shape \(50, 1\)"),

@@ -139,10 +139,19 @@ class TestLabels:
         call("score", tmp_path / "m.csv", "--labels", truth, "-o", out, "--on-error", "skip")
         assert read(out)["correct"].tolist() == [True, False]
 
+    def test_a_column_of_the_file_of_labels(self, model):
+        names = ("id", "label", "species")
+        truth = self.table(model.parent, ".csv", names, ("x", "a", "b"), ("y", "a", "b"))
+        for column in ("species", "2"):
+            found = self.correct(model, "--labels", truth, "--label-column", column)
+            assert found == [True, False]
+        done = call("score", model, "--labels", truth, "--label-column", "kind", "-q", code=2)
+        assert "truth.csv: holds id, label, species, not a column 'kind'; name it" in done.stderr
+
     def test_too_few(self, model):
         truth = self.table(model.parent, ".csv", ("id", "label"), ("x", "b"))
         done = call("score", model, "--labels", truth, "-q", code=2)
-        assert "truth.csv: has only 1 labels" in done.stderr
+        assert "truth.csv: has 1 labels, fewer than rows" in done.stderr
 
     @pytest.mark.parametrize("classes", ["a,b", "0,1"])
     def test_whole_numbers_written_as_floats(self, classes, tmp_path):

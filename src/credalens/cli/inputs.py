@@ -52,7 +52,10 @@ class Inputs:
         ),
     ] = None
     label_column: Annotated[
-        str | None, typer.Option(help="Column of labels; by default label, if there is one.")
+        str | None,
+        typer.Option(
+            help="Column of labels, that of --labels if given; by default label, if there is one."
+        ),
     ] = None
     id_column: Annotated[
         str | None, typer.Option(help="Column of identifiers; by default id, if there is one.")

@@ -19,17 +19,25 @@ def label_indices(
 ) -> NDArray[np.intp]:
     """Return labels, given as names or indices, as indices; `UNKNOWN` where they are neither.
 
-    Names come first: if the classes are called 1, 2, 3, then a label 1 is the first class. 1.0 in a
-    text is 1, unless a class is called 1.0: pandas writes integers so if one was ever missing.
+    If a class is called by a number, numbers are names: if the classes are called 1, 2, 3, then a
+    label 1 is the first class and 0 is none. 1.0 in a text is 1, unless a class is called 1.0:
+    pandas writes integers so if one was ever missing. False and True are 0 and 1.
     """
-    numbered = class_names is not None and all(name.isdecimal() for name in class_names)
-    if labels.dtype.kind in "iu" and not numbered:
+    names_are_numbers = numbered(class_names)
+    if labels.dtype.kind == "b" and not {"True", "False"}.intersection(class_names or ()):
+        labels = labels.astype(np.intp)
+    if labels.dtype.kind in "iu" and not names_are_numbers:
         inside = (labels >= 0) & (labels < n_classes)
         return np.where(inside, labels, UNKNOWN).astype(np.intp)
-    table = {str(i): i for i in range(n_classes)} if not numbered else {}
+    table = {str(i): i for i in range(n_classes)} if not names_are_numbers else {}
     table.update({name: i for i, name in enumerate(class_names or ())})
     found = (_found(table, label) for label in labels.tolist())
     return np.fromiter(found, np.intp, len(labels))
+
+
+def numbered(class_names: tuple[str, ...] | None) -> bool:
+    """Tell whether a class is called by a number, so that numbers are no indices."""
+    return class_names is not None and any(name.isdecimal() for name in class_names)
 
 
 def _found(table: dict[str, int], label: Any) -> int:

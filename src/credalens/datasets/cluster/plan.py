@@ -79,11 +79,6 @@ def partitions(ensemble: Ensemble, settings: Mapping[str, Any]) -> list[Partitio
                 "cannot be read by partition",
                 f"write it as one of {BY_PARTITION}, or leave out --engine dask",
             )
-    n = ensemble.n_rows or 0
-    if ensemble.labels is not None and len(ensemble.labels) != n:
-        refuse_file(
-            ensemble.labels_path, f"has {len(ensemble.labels)} labels", f"pass {n}, one per row"
-        )
     stats: dict[str, list[Any]] = {}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
     found = []

@@ -4,7 +4,8 @@ The formats are opened by `open_source`, several models become one `Ensemble`, a
 writes what was computed. Nothing here holds a whole file in memory.
 """
 
-from credalens.datasets.files.ensemble import Chunk, Ensemble, open_ensemble
+from credalens.datasets.files.ensemble import Chunk, Ensemble
+from credalens.datasets.files.opening import open_ensemble
 from credalens.datasets.files.source import Block, PredictionFileError, Reading, Source
 
 __all__ = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,11 +15,9 @@ from credalens.datasets.files.labels import (
     LabelFile,
     first_difference,
     missing,
-    read_labels,
 )
-from credalens.datasets.files.opening import expand, model_names, open_source
-from credalens.datasets.files.source import Block, Reading, Source, refuse_file
-from credalens.evaluation.labels import UNKNOWN, label_indices
+from credalens.datasets.files.source import Block, Source, refuse_file
+from credalens.evaluation.labels import UNKNOWN, label_indices, numbered
 from credalens.sets import ConvexHull
 
 
@@ -127,8 +124,7 @@ class Ensemble:
             yield chunk
             first = chunk.stop
         if stop is None and self.labels is not None and len(self.labels) != first:
-            refuse_file(self.labels_path, f"has {len(self.labels)} labels",
-                        f"pass {first}, one for each row")  # fmt: skip
+            refuse_labels(self.labels_path, len(self.labels), first)
 
     def _same_length(self, blocks: Sequence[Block | None], start: int) -> None:
         sizes = [0 if block is None else len(block) for block in blocks]
@@ -289,7 +285,7 @@ class Ensemble:
         if self.labels is not None:
             raw: Array | None = self.labels[start : start + len(blocks[0])]
             if raw is not None and len(raw) < len(blocks[0]):
-                refuse_file(path, f"has only {len(self.labels)} labels", "pass one for each row")
+                refuse_labels(path, len(self.labels))
         else:
             raw = self._agreed(blocks, start, "label", lambda block: block.labels)
             holder = next((s for s in self.sources if s.has_labels), None)
@@ -298,16 +294,23 @@ class Ensemble:
         indices = label_indices(raw, self.class_names, self.n_classes)
         for i in np.flatnonzero(indices == UNKNOWN).tolist():
             known = ", ".join((self.class_names or ())[:20])
-            range_ = f"0 to {self.n_classes - 1}"
+            if not numbered(self.class_names):
+                known += f"{' or ' if known else ''}0 to {self.n_classes - 1}"
             what = "has no label" if missing(raw[i]) else f"has the label {str(raw[i])!r}"
             if not skip:
-                fix = f"labels are {known + ' or ' if known else ''}{range_}"
+                fix = f"labels are {known}"
                 if holder is None:
                     refuse_file(path, what, fix, row=start + i)
                 refuse_row(holder, start + i, what, fix)
             at = (path, what) if holder is None else _placed(holder, start + i, what)
             faults.setdefault(i, at)
         return indices
+
+
+def refuse_labels(path: str, count: int, rows: int | None = None) -> NoReturn:
+    """Raise the error about a file with more labels, or fewer, than there are rows."""
+    more = "fewer than rows" if rows is None else f"and there are {rows} rows"
+    refuse_file(path, f"has {count} labels, {more}", "pass one for each row")
 
 
 def refuse_row(source: Source, row: int, problem: str, fix: str) -> NoReturn:
@@ -324,121 +327,3 @@ def _placed(source: Source, row: int, why: str) -> tuple[str, str]:
     """Return the file that holds a row, and what is wrong, with the row's number in that file."""
     path, inside = source.place(row)
     return path, why if inside == row else f"row {inside} of the file: {why}"
-
-
-def open_ensemble(
-    names: Sequence[str],
-    *,
-    how: Reading | None = None,
-    labels: str | None = None,
-    class_names: Sequence[str] | None = None,
-    logits: bool = False,
-    temperature: float = 1.0,
-    normalize: bool = False,
-    stdin: IO[bytes] | None = None,
-    no_models: Sequence[Path] = (),
-    by_part: bool = False,
-) -> Ensemble:
-    """Open the prediction files of an ensemble.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Files, folders or patterns; ``"-"`` is standard input. One file with ``(n, M, K)`` or
-        several with ``(n, K)``, one per model.
-    how : Reading, optional
-        Which columns of tables hold what.
-    labels : str, optional
-        A file of true classes, one per row.
-    class_names : sequence of str, optional
-        Names of the classes, in their order.
-    logits, temperature, normalize : optional
-        What is stored: logits, to be divided by `temperature`, or rows to be divided by their sum.
-    stdin : binary stream, optional
-        Instead of the standard input.
-    no_models : sequence of Path, optional
-        Files that are no models though they lie in a folder, or match a pattern, of `names`; that
-        of `labels` is one.
-    by_part : bool, default=False
-        Leave `labels`, a ``.npy`` file, on disk, so that nothing grows with the number of rows.
-
-    Returns
-    -------
-    Ensemble
-        Checked for what can be known without reading all rows.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import numpy as np
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("a", "b"):
-    ...         np.save(pathlib.Path(folder, f"{name}.npy"), np.full((5, 2), 0.5))
-    ...     ensemble = open_ensemble([folder])
-    ...     [chunk.members.shape for chunk in ensemble.chunks(rows=3)]
-    [(3, 2, 2), (2, 2, 2)]
-    """
-    if not 0 < temperature < np.inf:
-        refuse_file("--temperature", f"is {temperature:g}", "pass a positive number")
-    files = expand(names, [*no_models, *([] if labels is None else [Path(labels)])])
-    sources = tuple(open_source(name, how or Reading(), stdin) for name in files)
-    first = sources[0]
-    if first.n_classes == 1:
-        refuse_file(
-            first.path,
-            "has one class only",
-            "save a column for every class, also where there are two; of tables, name them by "
-            "--columns, or others by --id-column",
-        )
-    for source in sources:
-        if logits and source.holds == "probs":
-            refuse_file(source.path, "says that it holds probs", "leave out --logits")
-    for source in sources[1:]:
-        if source.n_classes != first.n_classes:
-            refuse_file(source.path, f"has {source.n_classes} classes, {first.path} "
-                        f"{first.n_classes}", "pass models of the same classes")  # fmt: skip
-        if None not in (source.n_rows, first.n_rows) and source.n_rows != first.n_rows:
-            refuse_file(source.path, f"has {source.n_rows} rows, {first.path} {first.n_rows}",
-                        "pass models of the same rows")  # fmt: skip
-    truth: Array | LabelFile | None = None
-    label_ids = None
-    if labels is not None and by_part:
-        truth = LabelFile(labels)
-    elif labels is not None:
-        id_name = next((source.id_name for source in sources if source.has_ids), None)
-        truth, label_ids = read_labels(labels, id_name)
-    return Ensemble(
-        sources,
-        model_names(sources),
-        first.n_classes,
-        _names(sources, class_names),
-        truth,
-        labels or "",
-        logits,
-        float(temperature),
-        normalize,
-        label_ids,
-    )
-
-
-def _names(sources: Sequence[Source], given: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the class names that the files agree on, or those given."""
-    named = [source for source in sources if source.class_names is not None]
-    for source in named[1:]:
-        if source.class_names != named[0].class_names:
-            refuse_file(
-                source.path,
-                f"has the classes {', '.join(source.class_names or ())[:200]}, {named[0].path} "
-                f"{', '.join(named[0].class_names or ())[:200]}",
-                "put the classes in one order, e.g. by --columns",
-            )
-    names = tuple(given) if given is not None else (named[0].class_names if named else None)
-    if names is None or names == tuple(str(k) for k in range(len(names))):
-        return None
-    if len(names) != sources[0].n_classes or len(set(names)) < len(names):
-        refuse_file(
-            "--class-names",
-            f"are {len(set(names))} different names",
-            f"pass {sources[0].n_classes}, one per class",
-        )
-    return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from credalens._arrays import Array
 from credalens.datasets.files.arrays import IDS
 from credalens.datasets.files.source import INDEX, reading, refuse_file
 from credalens.evaluation.labels import is_missing, plain
+
+#: What labels are called if nothing else is said, in capitals or not.
+USUAL = ("label", "labels", "y", "y_true", "target", "class", "true_label")
 
 
 def missing(label: Any) -> bool:
@@ -62,24 +66,27 @@ class LabelFile:
             return np.array(self._mapped()[part])
 
 
-def read_labels(path: str, id_name: str | None = None) -> tuple[Array, Array | None]:
-    """Read a file of labels, one per row: ``.npy``, ``.npz``, a table with ``label``, or text.
+def read_labels(
+    path: str, id_name: str | None = None, column: str | None = None
+) -> tuple[Array, Array | None]:
+    """Read a file of labels, one per row: ``.npy``, ``.npz``, a table, or plain text.
 
-    Labels are held in memory, unlike predictions, and with them the identifiers, if the file has
-    some that can be compared with those called `id_name`. The index of a table, which often only
-    counts the rows, is compared with another index alone.
+    The column, or array, is that called `column`, or one of `USUAL`, or the only one. Labels are
+    held in memory, unlike predictions, and with them the identifiers, if the file has some that can
+    be compared with those called `id_name`. The index of a table, which often only counts the rows,
+    is compared with another index alone.
     """
     names = INDEX if id_name in INDEX else () if id_name is None else (id_name, *IDS)
     ids: Array | None = None
     with reading(path):
         ending = Path(path).suffix.lower()
         if ending in (".npy", ".npz"):
-            labels, ids = _from_arrays(path, names)
+            labels, ids = _from_arrays(path, names, column)
         elif ending in (".csv", ".tsv", ".parquet"):
-            labels, ids = _from_table(path, ending, names)
+            labels, ids = _from_table(path, ending, names, column)
         else:
-            labels = np.array(Path(path).read_text(encoding="utf-8").split("\n"), dtype=object)
-            labels = labels[[bool(label.strip()) for label in labels]]
+            lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
+            labels = np.array([line for line in lines if line.strip()], dtype=object)
         if labels.ndim != 1:
             refuse_file(path, f"has labels of shape {labels.shape}", "save one per row")
         if labels.dtype.kind not in "iufSUOb":
@@ -87,38 +94,60 @@ def read_labels(path: str, id_name: str | None = None) -> tuple[Array, Array | N
     return labels, ids
 
 
-def _from_arrays(path: str, id_names: Sequence[str]) -> tuple[Array, Array | None]:
+def _chosen(path: str, held: Sequence[str], column: str | None) -> str:
+    """Return the name of the labels among those that a file holds."""
+    if column is None:
+        known = [name for usual in USUAL for name in held if name.strip().lower() == usual]
+        found = known[0] if known else held[0] if len(held) == 1 else None
+    else:
+        at = column if not column.isdecimal() or int(column) >= len(held) else held[int(column)]
+        found = column if column in held else at if at in held else None
+    if found is None:
+        listed = ", ".join(held) or "nothing"
+        wanted = "a column of labels" if column is None else f"a column {column!r}"
+        refuse_file(path, f"holds {listed}, not {wanted}", "name it by --label-column")
+    return found
+
+
+def _from_arrays(
+    path: str, id_names: Sequence[str], column: str | None
+) -> tuple[Array, Array | None]:
     held = np.load(path, allow_pickle=False)
     if isinstance(held, np.ndarray):
         return held, None
     with held:
-        if "labels" not in held:
-            refuse_file(path, f"holds {', '.join(held.files) or 'nothing'}", "save labels")
         name = next((name for name in id_names if name in held), None)
-        return np.asarray(held["labels"]), None if name is None else np.asarray(held[name])
+        labels = held[_chosen(path, [n for n in held.files if n not in IDS], column)]
+        return np.asarray(labels), None if name is None else np.asarray(held[name])
 
 
-def _from_table(path: str, ending: str, id_names: Sequence[str]) -> tuple[Array, Array | None]:
+def _from_table(
+    path: str, ending: str, id_names: Sequence[str], column: str | None
+) -> tuple[Array, Array | None]:
     import pyarrow.csv
     import pyarrow.parquet
 
     if ending == ".parquet":
         table = pyarrow.parquet.read_table(path)
+        chosen = _chosen(path, table.column_names, column)
     else:
         delimiter = "\t" if ending == ".tsv" else ","
-        with open(path, encoding="utf-8-sig") as file:
-            header = [name.strip().strip('"') for name in file.readline().strip().split(delimiter)]
-        plain = len(header) == 1 and header != ["label"]
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            header = next(csv.reader(file, delimiter=delimiter), [])
+        # One column is a list of labels, unless its first line is what labels are called.
+        plain = len(header) == 1 and header[0].strip().lower() not in (*USUAL, column)
+        header = ["label"] if plain else header
+        chosen = _chosen(path, header, None if plain else column)
         table = pyarrow.csv.read_csv(
             path,
-            read_options=pyarrow.csv.ReadOptions(column_names=["label"] if plain else None),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
+            read_options=pyarrow.csv.ReadOptions(
+                column_names=header, skip_rows_after_names=0 if plain else 1
+            ),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(("label", *id_names), pyarrow.string())
+                column_types=dict.fromkeys((chosen, *id_names), pyarrow.string())
             ),
         )
-    if "label" not in table.column_names:
-        refuse_file(path, f"has columns {', '.join(table.column_names)}", "name one label")
     name = next((name for name in id_names if name in table.column_names), None)
     ids = None if name is None else np.asarray(table[name].to_numpy())
-    return np.asarray(table["label"].to_numpy()), ids
+    return np.asarray(table[chosen].to_numpy()), ids

@@ -9,9 +9,15 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
+from credalens._arrays import Array
+from credalens.datasets.files.ensemble import Ensemble, refuse_labels
+from credalens.datasets.files.labels import LabelFile, read_labels
 from credalens.datasets.files.source import (
     PredictionFileError,
     Reading,
@@ -88,6 +94,8 @@ def _looks_written(path: Path) -> bool:
     """Tell by its columns whether a file, or by its manifest a folder, was written by a command."""
     if path.is_dir():
         return (path / MANIFEST).is_file()
+    if not path.is_file():
+        return False  # a pipe would wait for somebody to write
     try:
         names = set(columns_of(path))
     except PredictionFileError:
@@ -142,10 +150,16 @@ def open_source(name: str, how: Reading, stdin: IO[bytes] | None = None) -> Sour
         from credalens.datasets.files.parquet import ParquetDataset
 
         return ParquetDataset(name, how)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        refuse_file(
+            name, "is a pipe, which can be read once only", f"write - --format csv < {name}"
+        )
+    if not path.exists() and ending in ("", *ENDINGS):
+        refuse_file(name, "is not there", "check the name")
+    if ending in (".gz", ".bz2", ".xz", ".zst", ".zip"):
+        refuse_file(name, "is compressed", f"unpack it, or: zcat {name} | credalens score - ...")
     if ending not in ENDINGS:
         refuse_file(name, f"has the unknown ending {ending!r}", f"known are {' '.join(ENDINGS)}")
-    if not path.exists():
-        refuse_file(name, "is not there", "check the name")
     if path.is_file() and path.stat().st_size == 0:
         refuse_file(name, "is empty", "write it again")
     if ending in (".npy", ".npz", ".zarr"):
@@ -168,7 +182,8 @@ def open_source(name: str, how: Reading, stdin: IO[bytes] | None = None) -> Sour
 
 def _open_pipe(how: Reading, stream: IO[bytes]) -> Source:
     if how.format not in PIPED:
-        refuse_file("stdin", f"its format is {how.format}", f"say --format {'|'.join(PIPED)}")
+        problem = "has no ending" if how.format is None else f"cannot be {how.format}"
+        refuse_file("stdin", problem, f"say --format {', '.join(PIPED[:-1])} or {PIPED[-1]}")
     if how.format == "npy":
         from credalens.datasets.files.arrays import NpySource
 
@@ -196,3 +211,147 @@ def model_names(sources: Sequence[Source]) -> tuple[str, ...]:
         several = [f"{stem}[{m}]" for m in range(source.n_members)]
         names.extend([stem] if source.n_members == 1 else several)
     return tuple(names)
+
+
+def open_ensemble(
+    names: Sequence[str],
+    *,
+    how: Reading | None = None,
+    labels: str | None = None,
+    class_names: Sequence[str] | None = None,
+    logits: bool = False,
+    temperature: float = 1.0,
+    normalize: bool = False,
+    stdin: IO[bytes] | None = None,
+    no_models: Sequence[Path] = (),
+    by_part: bool = False,
+) -> Ensemble:
+    """Open the prediction files of an ensemble.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Files, folders or patterns; ``"-"`` is standard input. One file with ``(n, M, K)`` or
+        several with ``(n, K)``, one per model.
+    how : Reading, optional
+        Which columns of tables hold what.
+    labels : str, optional
+        A file of true classes, one per row.
+    class_names : sequence of str, optional
+        Names of the classes, in their order.
+    logits, temperature, normalize : optional
+        What is stored: logits, to be divided by `temperature`, or rows to be divided by their sum.
+    stdin : binary stream, optional
+        Instead of the standard input.
+    no_models : sequence of Path, optional
+        Files that are no models though they lie in a folder, or match a pattern, of `names`; that
+        of `labels` is one.
+    by_part : bool, default=False
+        Leave `labels`, a ``.npy`` file, on disk, so that nothing grows with the number of rows.
+
+    Returns
+    -------
+    Ensemble
+        Checked for what can be known without reading all rows.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a", "b"):
+    ...         np.save(pathlib.Path(folder, f"{name}.npy"), np.full((5, 2), 0.5))
+    ...     ensemble = open_ensemble([folder])
+    ...     [chunk.members.shape for chunk in ensemble.chunks(rows=3)]
+    [(3, 2, 2), (2, 2, 2)]
+    """
+    if not 0 < temperature < np.inf:
+        refuse_file("--temperature", f"is {temperature:g}", "pass a positive number")
+    how = how or Reading()
+    label_column = None
+    if labels is not None:  # the column is then that of the file of labels
+        how, label_column = replace(how, label=None), how.label
+    files = expand(names, [*no_models, *([] if labels is None else [Path(labels)])])
+    sources = tuple(open_source(name, how, stdin) for name in files)
+    _refuse_unused(sources, how, logits, temperature, normalize)
+    first = sources[0]
+    if first.n_classes == 1:
+        refuse_file(
+            first.path,
+            "has one class only",
+            "save a column for every class, also where there are two; of tables, name them by "
+            "--columns, or others by --id-column",
+        )
+    for source in sources:
+        if logits and source.holds == "probs":
+            refuse_file(source.path, "says that it holds probs", "leave out --logits")
+    for source in sources[1:]:
+        if source.n_classes != first.n_classes:
+            refuse_file(source.path, f"has {source.n_classes} classes, {first.path} "
+                        f"{first.n_classes}", "pass models of the same classes")  # fmt: skip
+        if None not in (source.n_rows, first.n_rows) and source.n_rows != first.n_rows:
+            refuse_file(source.path, f"has {source.n_rows} rows, {first.path} {first.n_rows}",
+                        "pass models of the same rows")  # fmt: skip
+    truth: Array | LabelFile | None = None
+    label_ids = None
+    if labels is not None and by_part:
+        truth = LabelFile(labels)
+    elif labels is not None:
+        id_name = next((source.id_name for source in sources if source.has_ids), None)
+        truth, label_ids = read_labels(labels, id_name, label_column)
+    n = next((source.n_rows for source in sources if source.n_rows is not None), None)
+    if truth is not None and n is not None and len(truth) != n:
+        refuse_labels(labels or "", len(truth), n)
+    return Ensemble(
+        sources,
+        model_names(sources),
+        first.n_classes,
+        _names(sources, class_names),
+        truth,
+        labels or "",
+        logits,
+        float(temperature),
+        normalize,
+        label_ids,
+    )
+
+
+def _refuse_unused(
+    sources: Sequence[Source], how: Reading, logits: bool, temperature: float, normalize: bool
+) -> None:
+    """Refuse what would change nothing."""
+    some = logits or any(source.is_logits for source in sources)
+    if temperature != 1 and not some:
+        refuse_file("--temperature", "is for logits", "pass --logits, or leave it out")
+    if normalize and (logits or all(source.is_logits for source in sources)):
+        refuse_file("--normalize", "is for probabilities", "leave it out, as these are logits")
+    if how.format is not None and all(source.path != "stdin" for source in sources):
+        refuse_file("--format", "is for standard input", "leave it out: endings of files tell")
+    options = {"--columns": how.columns, "--label-column": how.label, "--id-column": how.id,
+               "--header": how.header}  # fmt: skip
+    for option, value in options.items():
+        if value is not None and not any(source.is_table for source in sources):
+            refuse_file(option, "is for tables, and these are arrays", "leave it out")
+
+
+def _names(sources: Sequence[Source], given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the class names that the files agree on, or those given."""
+    named = [source for source in sources if source.class_names is not None]
+    for source in named[1:]:
+        if source.class_names != named[0].class_names:
+            refuse_file(
+                source.path,
+                f"has the classes {', '.join(source.class_names or ())[:200]}, {named[0].path} "
+                f"{', '.join(named[0].class_names or ())[:200]}",
+                "put the classes in one order, e.g. by --columns",
+            )
+    names = tuple(given) if given is not None else (named[0].class_names if named else None)
+    if names is None or names == tuple(str(k) for k in range(len(names))):
+        return None
+    if len(names) != sources[0].n_classes or len(set(names)) < len(names):
+        refuse_file(
+            "--class-names",
+            f"are {len(set(names))} different names",
+            f"pass {sources[0].n_classes}, one per class",
+        )
+    return names

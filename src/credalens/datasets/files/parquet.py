@@ -33,6 +33,7 @@ class ParquetSource(Source):
     """A ``.parquet`` file: one column per class, or one column ``probs`` of lists, M x K or K."""
 
     n_members = 1
+    is_table = True
 
     def __init__(self, path: str, how: Reading) -> None:
         self.path = path
@@ -42,7 +43,7 @@ class ParquetSource(Source):
             self._groups = _groups(file.metadata)
             if not self.n_rows:
                 refuse_file(path, "has no rows", "write at least one")
-            self._roles = assign(path, self._candidates(schema, how), how, True)
+            self._roles = assign(path, self._candidates(schema, how), how, True, _index(schema))
             self._nested = len(self._roles.classes) == 1 and _is_list(
                 schema.field(self._roles.classes[0]).type
             )
@@ -197,6 +198,8 @@ class ParquetDataset(Source):
     after ``part.9.parquet``. Only footers are read here; files without rows are left out.
     """
 
+    is_table = True
+
     def __init__(self, path: str, how: Reading, names: Sequence[str] | None = None) -> None:
         self.path = path
         self._files: list[_File] = []
@@ -348,6 +351,12 @@ def _has_no_missing(kind: Any) -> bool:
 
 def _type(schema: Any, name: str) -> Any:
     return schema.field(name).type
+
+
+def _index(schema: Any) -> list[str]:
+    """Return the columns that pandas, which wrote the file, says are its index."""
+    known = (schema.pandas_metadata or {}).get("index_columns", ())
+    return [name for name in known if isinstance(name, str) and name in schema.names]
 
 
 def _is_list(kind: Any) -> bool:

@@ -18,7 +18,7 @@ from credalens._arrays import Array
 #: Characters of a file's contents or of a library's message that an error repeats at most.
 LONGEST = 300
 #: What the index is called that pandas writes to CSV and Parquet.
-INDEX = ("", "__index_level_0__")
+INDEX = ("", "__index_level_0__", "Unnamed: 0")
 
 
 class PredictionFileError(ValueError):
@@ -136,6 +136,8 @@ class Source(ABC):
     has_labels: bool = False
     #: What the identifiers are called, ``None`` if there are none.
     id_name: str | None = None
+    #: Whether it has columns that can be chosen.
+    is_table: bool = False
     #: The type of identifiers in Arrow's terms, where NumPy has no missing values of it.
     id_type: Any = None
 

@@ -29,8 +29,6 @@ from credalens.datasets.files.source import (
 
 #: Bytes of text parsed at once, cut at the end of a line.
 TEXT_BLOCK = 1 << 23
-#: Columns that hold identifiers if nothing else is said.
-USUAL_IDS = ("id", *INDEX)
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,13 @@ class Roles:
     id: str | None
 
 
-def assign(path: str, names: Sequence[str], how: Reading, named: bool) -> Roles:
-    """Say which columns hold classes, labels and identifiers; `named`: the names are the file's."""
+def assign(
+    path: str, names: Sequence[str], how: Reading, named: bool, index: Sequence[str] = ()
+) -> Roles:
+    """Say which columns hold classes, labels and identifiers; `named`: the names are the file's.
+
+    `index` are columns that pandas says are its index, besides those that are called so.
+    """
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         refuse_file(path, f"has two columns {twice!r}", "rename one, or use --no-header")
@@ -62,9 +65,12 @@ def assign(path: str, names: Sequence[str], how: Reading, named: bool) -> Roles:
         return next((name for name in usual if named and name in names), None)
 
     label = find(how.label, "--label-column") if how.label is not None else default("label")
-    identifier = find(how.id, "--id-column") if how.id is not None else default(*USUAL_IDS)
+    identifier = (
+        find(how.id, "--id-column") if how.id is not None else default("id", *index, *INDEX)
+    )
     if how.columns is None:
-        classes = tuple(name for name in names if name not in (label, identifier))
+        others = {label, identifier, *index, *(INDEX if named else ())}
+        classes = tuple(name for name in names if name not in others)
     else:
         classes = tuple(find(name, "--columns") for name in how.columns)
     if not classes:
@@ -135,6 +141,7 @@ class TextSource(Source):
     """
 
     n_members = 1
+    is_table = True
 
     def __init__(
         self, path: str, how: Reading, delimiter: str = ",", stream: IO[bytes] | None = None
@@ -217,14 +224,13 @@ class TextSource(Source):
         """Cut a file into stretches of whole lines."""
         pending = begun
         while data := file.read(TEXT_BLOCK):
-            end = data.rfind(b"\n") + 1
-            if not end:
-                pending += data
-                if len(pending) > 2 * TEXT_BLOCK:
-                    self._refuse_long_line()
-                continue
-            yield pending + data[:end]
-            pending = data[end:]
+            pending += data
+            end = _end_of_rows(pending)
+            if end:
+                yield pending[:end]
+                pending = pending[end:]
+            elif len(pending) > 2 * TEXT_BLOCK:
+                self._refuse_long_line()
         if pending.strip():
             yield pending
 
@@ -239,7 +245,9 @@ class TextSource(Source):
             table = pyarrow.csv.read_csv(
                 pa.BufferReader(text),
                 read_options=pyarrow.csv.ReadOptions(column_names=self._names),
-                parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self._delimiter, newlines_in_values=b'"' in text
+                ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=types, include_columns=list(types), strings_can_be_null=False
                 ),
@@ -295,6 +303,15 @@ class TextSource(Source):
                     "name the class columns by --columns or this one by --id-column"
                 )
         return None
+
+
+def _end_of_rows(text: bytes) -> int:
+    """Return where the last whole row ends: at the end of a line, but of none within quotes."""
+    end = text.rfind(b"\n") + 1
+    if text.count(b'"', 0, end) % 2:
+        # The last quote is one that opens, unless quotes stand within fields that have none.
+        return text.rfind(b"\n", 0, text.rfind(b'"', 0, end)) + 1 or end
+    return end
 
 
 def _value(text: str) -> float:
