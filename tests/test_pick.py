@@ -218,7 +218,7 @@ class TestCommand:
             (["--reject", "0.1", "--budget", "5"], "say either"),
             (["--reject", "0.01"], "--reject: 0.01 of 60 rows is none; pass more"),
             (["--reject", "10"], "--reject: is 10; pass a share between 0 and 1"),
-            (["--budget", "3", "--second-look", "2"], "second_look: is 2.0; pass a number between"),
+            (["--budget", "3", "--second-look", "2"], "--second-look: is 2.0; pass a number"),
             (["--budget", "3", "--by", "x"], "--by: is 'x'; choose of tv_total"),
             (["--budget", "3", "-o", "p.doc"], "unknown ending '.doc'"),
         ],
