@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 import credalens as cl
 from credalens import axioms, measures
 from credalens.axioms.pool import Trial, draw, draw_weights, rounded
+from credalens.axioms.report import Counterexample
 from credalens.cli import app
 from credalens.distances import NAMES
 from credalens.sets import CredalSet
@@ -406,3 +407,9 @@ def test_the_generators_of_the_table_are_the_definitions():
             axioms.MEASURES["mmi"].at_generators(members[None]),
             np.abs(members[0] - members[1]).sum() / 2,
         )
+
+
+def test_a_zero_has_no_sign():
+    assert Counterexample("A1", {}, {"inner": -0.0, "outer": -1.0}, "").summary() == (
+        "inner 0, outer -1"
+    )

@@ -42,6 +42,22 @@ def test_help():
     assert "--version" in done.stdout
 
 
+def test_axioms_say_how_to_see_what_fails():
+    arguments = ["axioms", "--classes", "2", "--measures"]
+    done = runner.invoke(cli.app, [*arguments, "total,aleatoric_lower"])
+    assert done.stderr == (
+        "credalens axioms --measures aleatoric_lower prints the sets on which it fails.\n"
+    )
+    assert runner.invoke(cli.app, [*arguments, "aleatoric_lower"]).stderr == ""
+
+
+@pytest.mark.parametrize("command", [[], ["score"], ["reproduce", "table1"]])
+def test_short_help(command):
+    done = runner.invoke(cli.app, [*command, "-h"])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == runner.invoke(cli.app, [*command, "--help"]).stdout
+
+
 def test_version():
     done = run("--version")
     assert (done.returncode, done.stderr) == (0, "")

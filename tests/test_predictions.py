@@ -446,8 +446,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("labels", "message"),
         [
-            (np.zeros(49, int), "has 49 labels, and there are 50 rows; pass one for each"),
-            (np.zeros(51, int), "has 51 labels, and there are 50 rows"),
+            (np.zeros(49, int), "has 49 labels, the models have 50 rows; pass one for each"),
+            (np.zeros(51, int), "has 51 labels, the models have 50 rows"),
             (np.full(50, 3), "row 0 .* has the label '3'; labels are 0 to 2"),
             (np.full(50, np.nan), "row 0 .* has no label"),
             (np.zeros((50, 1)), r"labels of shape \(50, 1\)"),

@@ -151,7 +151,7 @@ class TestLabels:
     def test_too_few(self, model):
         truth = self.table(model.parent, ".csv", ("id", "label"), ("x", "b"))
         done = call("score", model, "--labels", truth, "-q", code=2)
-        assert "truth.csv: has 1 labels, fewer than rows" in done.stderr
+        assert "truth.csv: has 1 label, fewer than rows" in done.stderr
 
     @pytest.mark.parametrize("classes", ["a,b", "0,1"])
     def test_whole_numbers_written_as_floats(self, classes, tmp_path):
@@ -180,7 +180,7 @@ class TestLabels:
         assert "2 models: 0, 1" in call("score", *names, "-v").stderr
         for scanned in (tmp_path, tmp_path / "*.csv"):
             done = call("score", scanned, *names[2:], "-v")
-            assert "1 models: 1" in done.stderr
+            assert "1 model: 1" in done.stderr
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.int32(), pa.bool_()])
@@ -296,9 +296,12 @@ class TestWhereItIsWritten:
         (folder / "x.csv").write_text("id,prediction,tv_total,c,d\nr,d,0.5,0.5,0.5\n")
         (folder / "y.csv").write_text("id,prediction,tv_total\nr,d,0.5\n")
         done = call("score", folder / "[xy].csv", "--columns", "c,d", "-v")
-        assert "1 models: x" in done.stderr
+        assert "1 model: x" in done.stderr
         (folder / "x.csv").write_text("prediction,tv_total\n0.5,0.5\n")
-        assert "1 models: x" in call("score", folder / "x.csv", "-v").stderr  # typed
+        done = call("score", folder / "x.csv", code=2)
+        assert "x.csv: holds what a command has written, no predictions; name" in done.stderr
+        done = call("score", folder / "x.csv", "--columns", "prediction,tv_total", "-v")
+        assert "1 model: x" in done.stderr
 
     def test_an_ensemble_and_its_scores_are_no_dataset(self, tmp_path):
         write_nested_parquet(tmp_path / "all.parquet", predictions()[0])

@@ -130,6 +130,23 @@ def test_names_of_classes_and_ids(tmp_path):
     assert read(out)["label"].tolist() == ["K", "H"]
 
 
+def test_an_estimate_has_its_error(tmp_path):
+    members, _ = predictions(n=4, K=24)
+    np.save(tmp_path / "a.npy", members)
+    out = tmp_path / "s.npz"
+    call("score", tmp_path / "a.npy", "-o", out, "--measures", "hartley,tv", "--chunk-rows", 3)
+    found = read(out)
+    assert list(found)[1:5] == ["hartley_total", "hartley_aleatoric", "hartley_epistemic",
+                                "hartley_error"]  # fmt: skip
+    value, error = cl.generalized_hartley(members, random_state=0, return_error=True)
+    assert np.array_equal(found["hartley_epistemic"], value)
+    assert (error > 0).all()
+    assert (found["hartley_error"] >= error).all()
+    assert (found["hartley_error"] < error + 1e-6).all()  # and that of the upper entropy
+    # Written in the folder of the models, it is known again for what it is.
+    assert "3 models" in call("score", tmp_path, "-v").stderr
+
+
 def test_distances_and_summaries(models, tmp_path):
     folder, members, _ = models
     out = tmp_path / "scores.npz"
@@ -210,13 +227,17 @@ class TestFaults:
         ("arguments", "message"),
         [
             (["-o", "scores.xlsx"], "unknown ending '.xlsx'; known are .csv"),
-            (["-o", "no/scores.csv"], "no: is not a folder"),
+            (["-o", "no/scores.csv"], "no/scores.csv: the folder no is not there; make it"),
             (["--measures", "tv,nonsense"], "'nonsense'; choose one of"),
             (["--summary", "mean"], "summary: is 'mean'"),
             (["--temperature", "0", "--logits"], "--temperature: is 0; pass a positive number"),
             (["--on-error", "ignore"], "choose stop or skip"),
             (["--resume"], "--resume: needs a file"),
             (["--to", "xml"], "--to: is 'xml'"),
+            (["--to", "csv", "-o", "s.csv"], "--to: is for standard output; leave it out"),
+            (["--top", "5", "-o", "s.csv"], "--top: is for standard output"),
+            (["--distance", "ordinal", "--measures", "entropy"], "--distance: no measure goes by"),
+            (["--summary", "width", "--measures", "entropy"], "--summary: no measure has an int"),
             (["--class-names", "a,b"], "--class-names: are 2 different names; pass 3"),
             (["--labels", "none.txt"], "none.txt: is not there"),
         ],
@@ -433,6 +454,14 @@ def test_doctor():
 @pytest.mark.parametrize("name", ["score", "evaluate", "pick", "doctor"])
 def test_help_has_examples(name):
     assert f"credalens {name}" in call(name, "--help").stdout
+
+
+def test_axes_in_another_order(tmp_path):
+    np.save(tmp_path / "a.npy", predictions()[0].swapaxes(0, 1))
+    out = tmp_path / "s.csv"
+    told = call("score", tmp_path / "a.npy", "-o", out).stderr
+    assert "a.npy has 3 rows of 50 models; if it is (models, rows, classes), swap" in told
+    assert call("score", tmp_path / "a.npy", "-o", out, "-q").stderr == ""
 
 
 def test_quiet_and_verbose(models, tmp_path):

@@ -40,7 +40,8 @@ class Counterexample:
 
     def summary(self) -> str:
         """Return the values in one line."""
-        return ", ".join(f"{name} {value:.6g}" for name, value in self.values.items())
+        # A zero has no sign here.
+        return ", ".join(f"{name} {value + 0.0:.6g}" for name, value in self.values.items())
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ app = typer.Typer(
     "credalens report model_*.npy --labels truth.csv",
     no_args_is_help=True,
     add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from credalens.cli.conduct import conduct
+from credalens.cli.conduct import conduct, note
 
 
 def register(app: typer.Typer) -> None:
@@ -49,7 +49,7 @@ def axioms(
             random_state=seed,
             axioms="all" if every else "A1-A5",
         )
-    if len(reports) == 1:
-        typer.echo(str(reports[0]))
-    else:
-        typer.echo(checks.render(reports))
+        typer.echo(str(reports[0]) if len(reports) == 1 else checks.render(reports))
+        fails = next((report.measure for report in reports if report.failed), None)
+        if len(reports) > 1 and fails is not None:
+            note(f"credalens axioms --measures {fails} prints the sets on which it fails.")

@@ -178,6 +178,10 @@ class Measuring:
 
         given = (name.strip() for name in self.measures.split(","))
         names = tuple(dict.fromkeys(name for name in given if name))
+        if self.distance != "tv" and not {"tv", "mmi"}.intersection(names):
+            raise ValueError("--distance: no measure goes by it; add tv or mmi to --measures")
+        if summary != "interval" and "tv" not in names:
+            raise ValueError("--summary: no measure has an interval; add tv to --measures")
         distance, family = _read_distance(self.distance)
         columns = ScoreColumns(names, distance, summary, family)
         as_distance(columns.distance, n_classes)  # refused before anything is read

@@ -60,8 +60,13 @@ def score(
             help="Aleatoric columns: lower, upper, midpoint, width, or interval (both ends)."
         ),
     ] = "interval",
-    to: Annotated[str, typer.Option(help="Format for a pipe: csv or jsonl.")] = "csv",
-    top: Annotated[int, typer.Option(min=1, help="Rows of the table on a terminal.")] = 20,
+    to: Annotated[
+        str | None, typer.Option(help="Format for a pipe: csv or jsonl.", show_default="csv")
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rows of the table on a terminal.", show_default="20"),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after what an interrupted run has finished.")
     ] = False,
@@ -85,8 +90,11 @@ def score(
     whole. Rows are counted from zero.
     """  # fmt: skip
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
-        if to not in ("csv", "jsonl"):
+        if to not in (None, "csv", "jsonl"):
             raise ValueError(f"--to: is {to!r}; choose csv or jsonl")
+        for option, value in (("--to", to), ("--top", top)):
+            if output is not None and value is not None:
+                raise ValueError(f"{option}: is for standard output; leave it out, or -o")
         if report is not None:
             _check_report(report, resume or engine.is_dask)
         if engine.is_dask:
@@ -104,9 +112,9 @@ def score(
         elif resume:
             raise ValueError("--resume: needs a file to go on with; name it by -o")
         elif sys.stdout.isatty():
-            task.to_terminal(top)
+            task.to_terminal(top or 20)
         else:
-            task.to_pipe(to)
+            task.to_pipe(to or "csv")
         if report is not None:
             task.write_report(report)
 
@@ -125,14 +133,24 @@ def _check_report(path: Path, partly: bool) -> None:
 
 def describe(ensemble: "Ensemble", manners: Manners) -> None:
     """Say what was opened, if that is wanted, and what is surely not meant."""
+    from credalens.datasets.files.source import counted
+
     if manners.verbose:
         rows = ensemble.n_rows
         named = ", ".join(ensemble.class_names or ()) or "without names"
-        note(f"{len(ensemble.sources)} files, {len(ensemble.names)} models: "
-             f"{', '.join(ensemble.names)}")  # fmt: skip
-        note(f"{'unknown number of' if rows is None else rows} rows, "
+        files, models = (
+            counted(len(ensemble.sources), "file"),
+            counted(len(ensemble.names), "model"),
+        )
+        note(f"{files}, {models}: {', '.join(ensemble.names)}")
+        note(f"{'unknown number of rows' if rows is None else counted(rows, 'row')}, "
              f"{ensemble.n_classes} classes ({named}), "
              f"labels: {'yes' if ensemble.has_labels else 'no'}")  # fmt: skip
+    for source in ensemble.sources:
+        if source.n_rows is not None and source.n_rows < source.n_members:
+            note(f"credalens: warning: {source.path} has {counted(source.n_rows, 'row')} of "
+                 f"{source.n_members} models; if it is (models, rows, classes), swap the first two "
+                 "axes", manners.quiet)  # fmt: skip
     if len(ensemble.names) == 1:
         note("credalens: warning: one model only, so that epistemic uncertainty is 0; name the "
              "files of all models", manners.quiet)  # fmt: skip
@@ -183,6 +201,7 @@ class _Task:
         """Write a file; what is finished survives an interruption."""
         from credalens._files import locked, writing
         from credalens.datasets.files.output import Parts, check_output
+        from credalens.datasets.files.source import counted
 
         check_output(output)
         side = skipped_path(output)
@@ -195,6 +214,8 @@ class _Task:
 
     def _fill(self, parts: "Parts", side: Path) -> tuple[int, int]:
         """Compute what is missing; return the number of rows, and of those left out."""
+        from credalens.datasets.files.source import counted
+
         rows = parts.finished
         if rows:
             note(f"going on after {counted(rows, 'finished row')}", self.manners.quiet)
@@ -284,13 +305,10 @@ def write_dropped(dropped: list[Any], side: Path) -> None:
 
 def tell_dropped(count: int, side: Path) -> None:
     """Say how many rows were left out, even to those who want quiet."""
+    from credalens.datasets.files.source import counted
+
     if count:
         note(f"credalens: left out {counted(count, 'bad row')}; see {side}")
-
-
-def counted(count: int, what: str) -> str:
-    """Return a number and what it counts, in the plural unless there is one."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def show_table(title: str, columns: dict[str, list[Any]]) -> None:

@@ -12,6 +12,7 @@ from credalens import _validation
 from credalens._arrays import Array
 from credalens.distances import NAMES, Distance, TotalVariation, as_distance
 from credalens.measures import Interval, Uncertainty, quantify
+from credalens.measures.hartley import is_sampled
 from credalens.measures.imprecision import maximum_mean_imprecision
 from credalens.measures.interval import SUMMARIES
 from credalens.measures.quantify import FAMILIES
@@ -29,7 +30,8 @@ class ScoreColumns:
     Columns are ``<family>_total``, ``<family>_aleatoric`` (for distances ``_lower`` and ``_upper``,
     or what `summary` says) and ``<family>_epistemic``; a distance that is not total variation gives
     its own name to its columns. A row of the measure table is one column of its name, of which
-    ``mmi`` is for the chosen distance.
+    ``mmi`` is for the chosen distance. Where the Hartley measure is estimated, a column
+    ``hartley_error``, by which nothing is ranked and which `names` has not, says how well.
 
     Examples
     --------
@@ -103,6 +105,8 @@ class ScoreColumns:
             else:
                 values = [MEASURES[name](Q)]
             columns.update(zip(self._names(name), map(np.asarray, values), strict=True))
+            if name == "hartley" and is_sampled(Q.n_classes):
+                columns["hartley_error"] = np.asarray(measured[name].error)
         return columns
 
     def _ends(self, aleatoric: Any) -> Sequence[Any]:

@@ -102,6 +102,13 @@ def generalized_hartley(
     )
 
 
+def is_sampled(n_classes: int, n_samples: int = 0) -> bool:
+    """Tell whether ``method="auto"`` estimates, as the sum over all events would take longer."""
+    # An event costs about a thirtieth of a class in a permutation (see benchmarks).
+    cheap = 30 * n_classes * (n_samples or TYPICAL_PAIRS) >= 2 ** (n_classes - 1)
+    return n_classes > EXACT_CLASSES or not cheap
+
+
 def hartley_bits(
     Q: CredalSet,
     method: str = "auto",
@@ -115,9 +122,7 @@ def hartley_bits(
     pairs = 0 if n_samples is None else _validation.whole_number(n_samples, "n_samples", least=2)
     rtol = _validation.positive(rtol, "rtol")
     if method == "auto":
-        # An event costs about a thirtieth of a class in a permutation (see benchmarks).
-        cheap = 30 * K * (pairs or TYPICAL_PAIRS) >= 2 ** (K - 1)
-        method = "exact" if K <= EXACT_CLASSES and cheap else "sample"
+        method = "sample" if is_sampled(K, pairs) else "exact"
     if method == "exact":
         value = _exact(Q)
         return value, native.no_error(value)

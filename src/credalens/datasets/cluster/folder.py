@@ -13,7 +13,7 @@ import pyarrow.parquet
 from credalens._files import replacing
 from credalens.datasets.cluster.plan import Partition
 from credalens.datasets.files.opening import MANIFEST
-from credalens.datasets.files.output import refuse_other, remove_skipped
+from credalens.datasets.files.output import check_parent, refuse_other, remove_skipped
 from credalens.datasets.files.source import reading, refuse_file
 
 FORMAT = "credalens scores"
@@ -52,8 +52,7 @@ class ScoreFolder:
         """
         if self.path.exists() and not self.path.is_dir():
             refuse_file(str(self.path), "is a file", "name a folder")
-        if not self.path.parent.is_dir():
-            refuse_file(str(self.path.parent), "is not a folder", "make it first")
+        check_parent(self.path)
         self.path.mkdir(exist_ok=True)
         if (self.path / MANIFEST).exists():
             self._same_job(read_manifest(self.path))

@@ -16,7 +16,7 @@ from credalens.datasets.files.labels import (
     first_difference,
     missing,
 )
-from credalens.datasets.files.source import Block, Source, refuse_file
+from credalens.datasets.files.source import Block, Source, counted, refuse_file
 from credalens.evaluation.labels import UNKNOWN, label_indices, numbered
 from credalens.sets import ConvexHull
 
@@ -309,8 +309,8 @@ class Ensemble:
 
 def refuse_labels(path: str, count: int, rows: int | None = None) -> NoReturn:
     """Raise the error about a file with more labels, or fewer, than there are rows."""
-    more = "fewer than rows" if rows is None else f"and there are {rows} rows"
-    refuse_file(path, f"has {count} labels, {more}", "pass one for each row")
+    more = "fewer than rows" if rows is None else f"the models have {counted(rows, 'row')}"
+    refuse_file(path, f"has {counted(count, 'label')}, {more}", "pass one for each row")
 
 
 def refuse_row(source: Source, row: int, problem: str, fix: str) -> NoReturn:

@@ -126,7 +126,7 @@ def columns_of(path: Path) -> list[str]:
 def _is_score(name: str) -> bool:
     from credalens.measures.table import MEASURES
 
-    return name in MEASURES or bool(re.search(r"_(total|aleatoric(_\w+)?|epistemic)$", name))
+    return name in MEASURES or bool(re.search(r"_(total|aleatoric(_\w+)?|epistemic|error)$", name))
 
 
 def _inside(folder: Path) -> list[str]:
@@ -146,6 +146,12 @@ def open_source(name: str, how: Reading, stdin: IO[bytes] | None = None) -> Sour
         return _open_pipe(how, stdin or sys.stdin.buffer)
     path = Path(name)
     ending = path.suffix.lower()
+    if how.columns is None and _looks_written(path):
+        refuse_file(
+            name,
+            "holds what a command has written, no predictions",
+            "name the files of the models, or class columns by --columns if it is one",
+        )
     if path.is_dir() and ending != ".zarr":
         from credalens.datasets.files.parquet import ParquetDataset
 

@@ -149,10 +149,16 @@ def check_output(out: Path) -> None:
         refuse_file(
             str(out), f"has the unknown ending {out.suffix!r}", f"known are {' '.join(WRITERS)}"
         )
-    if not out.parent.is_dir():
-        refuse_file(str(out.parent), "is not a folder", "make it first")
+    check_parent(out)
     if out.is_dir():
         refuse_file(str(out), "is a folder", "name a file")
+
+
+def check_parent(out: Path) -> None:
+    """Refuse an output in a folder that is not there."""
+    if not out.parent.is_dir():
+        problem = "is no folder" if out.parent.exists() else "is not there"
+        refuse_file(str(out), f"the folder {out.parent} {problem}", "make it, or name another")
 
 
 def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
