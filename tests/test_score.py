@@ -1,9 +1,11 @@
 """`credalens score`: what is written, how it fails, and how it goes on."""
 
+import errno
 import json
 import os
 import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -193,6 +195,32 @@ class TestPipes:
         assert done.stdout == call("score", tmp_path / "a.csv", "-q").stdout
         assert len(done.stdout.splitlines()) == 51
 
+    def test_what_came_through_a_pipe_cannot_go_on(self, tmp_path, monkeypatch):
+        def full(*_):
+            raise OSError(errno.ENOSPC, "full")
+
+        monkeypatch.setattr(Parts, "add", full)
+        out = tmp_path / "s.csv"
+        done = call("score", "-", "--format", "csv", "-q", "-o", out, input="0.5,0.5\n", code=2)
+        assert done.stderr.endswith("s.csv: no space left on device; free space and run it again\n")
+        assert leftovers(tmp_path) == []
+        np.save(tmp_path / "a.npy", predictions()[0])
+        done = call("score", tmp_path / "a.npy", "-q", "-o", out, code=2)
+        assert done.stderr.endswith("no space left on device; free space, and go on by --resume\n")
+        assert leftovers(tmp_path) == [".s.csv.parts"]
+
+    def test_labels_in(self, models):
+        folder, _, labels = models
+        lines = "".join(f"{label}\n" for label in labels)
+        arguments = (str(a) for a in command("score", folder, "-q", "-o", folder / "s.jsonl"))
+        program = " ".join(map(shlex.quote, arguments))
+        # Named by the shell; it is read once only.
+        subprocess.run(
+            ["bash", "-c", f"{program} --labels <(cat)"], input=lines.encode(), check=True,
+            timeout=60,
+        )  # fmt: skip
+        assert np.array_equal(read(folder / "s.jsonl")["label"], labels)
+
     def test_a_reader_that_stops(self, tmp_path):
         np.save(tmp_path / "a.npy", predictions(n=3000, M=2)[0])
         running = subprocess.Popen(
@@ -240,6 +268,8 @@ class TestFaults:
             (["--summary", "width", "--measures", "entropy"], "--summary: no measure has an int"),
             (["--class-names", "a,b"], "--class-names: are 2 different names; pass 3"),
             (["--labels", "none.txt"], "none.txt: is not there"),
+            (["--labels", "."], ".: is a directory; name a file"),
+            (["--class-names", "none.txt"], "--class-names: none.txt is no file; name one"),
         ],
     )
     def test_options(self, arguments, message, models, tmp_path, monkeypatch):

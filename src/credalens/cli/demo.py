@@ -75,7 +75,7 @@ def _print_ordinal(result: OrdinalDemo) -> None:
         table.add_column(f"{share:.0%} rejected", justify="right")
     for (component, distance), errors in sorted(result.errors.items()):
         table.add_row(component, distance, *(f"{error:.3f}" for error in errors))
-    console = Console(markup=False)
+    console = Console(markup=False, emoji=False)
     console.print(table)
     console.print(f"Rank correlation of the two epistemic uncertainties: {result.correlation:.3f}")
     for path in result.files:
@@ -110,7 +110,7 @@ def _print_demo(result: Demo) -> None:
     )
     table.add_row("", "oracle order, errors first", f"{result.oracle.auc:.4f}",
                   f"{result.oracle.monotonicity_ratio:.2f}", "")  # fmt: skip
-    console = Console(markup=False)
+    console = Console(markup=False, emoji=False)
     console.print(f"Accuracy of the vote: {result.accuracy:.4f}")
     console.print(table)
     console.print("AUC: area under accuracy against share rejected, 1 is perfect.")

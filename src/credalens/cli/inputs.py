@@ -237,7 +237,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _digest(path: Path) -> str:
+def _digest(path: Path) -> str | None:
+    if not path.is_file():
+        return None  # a pipe, which can be read once only
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -261,6 +263,8 @@ def _read_names(text: str | None) -> list[str] | None:
     if "," not in text and Path(text).is_file():
         lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
         return [line.strip() for line in lines if line.strip()]
+    if "," not in text:
+        raise ValueError(f"--class-names: {text} is no file; name one, or the classes as a,b,c")
     return [name.strip() for name in text.split(",")]
 
 

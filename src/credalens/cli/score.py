@@ -206,7 +206,7 @@ class _Task:
         check_output(output)
         side = skipped_path(output)
         task = self._described(resume, measuring)
-        with locked(output), writing(output, "free space, and go on by --resume"):
+        with locked(output), writing(output, "free space, and go on by --resume" * self._resumes):
             parts = Parts(output, task, resume)
             rows, dropped = self._fill(parts, side)
         note(f"wrote {counted(rows - dropped, 'row')} to {output}", self.manners.quiet)
@@ -225,24 +225,29 @@ class _Task:
                 rows = chunk.stop
             with progress("writing", self.manners.quiet) as show:
                 return rows, len(parts.finish(side, rows, show))
-        except KeyboardInterrupt:
-            done = counted(parts.finished, "row")
-            note(f"credalens: interrupted after {done}; --resume goes on there")
-            raise typer.Exit(130) from None
-        except OSError:
-            raise  # a full disk, say: what is finished stays for --resume
-        except Exception:
-            parts.discard()
+        except BaseException as error:
+            # With a full disk, say, what is finished stays for --resume, but not with bad rows.
+            if not self._resumes or not isinstance(error, KeyboardInterrupt | OSError):
+                parts.discard()
+            elif isinstance(error, KeyboardInterrupt):
+                done = counted(parts.finished, "row")
+                note(f"credalens: interrupted after {done}; --resume goes on there")
+                raise typer.Exit(130) from None
             raise
+
+    @property
+    def _resumes(self) -> bool:
+        """Whether a run that is stopped can go on: what came through a pipe is gone."""
+        return all(source.path != "stdin" for source in self.ensemble.sources)
 
     def _described(self, resume: bool, measuring: Measuring) -> dict[str, Any]:
         """Return what must be the same for a run to go on."""
         from credalens.datasets.files.scoring import described
         from credalens.datasets.files.source import stamp
 
-        sources = [source for source in self.ensemble.sources if source.path != "stdin"]
-        if resume and len(sources) < len(self.ensemble.sources):
+        if resume and not self._resumes:
             raise ValueError("--resume: cannot be used with standard input; name files")
+        sources = self.ensemble.sources
         spans = (span for source in sources for span in source.spans(0, source.n_rows or 0))
         return {
             **self.inputs.settings(measuring, self.scores.summary),
