@@ -66,8 +66,8 @@ def check(
     Parameters
     ----------
     measure : str or callable
-        A name in `MEASURES` (or its function's, as ``"total_uncertainty"``), or a function from a
-        batch of n credal sets to n numbers.
+        A name in `credalens.axioms.MEASURES` (or its function's, as ``"total_uncertainty"``), or a
+        function from a batch of n credal sets to n numbers.
     axioms : str or iterable of str, default="A1-A5"
         ``"A1-A5"``, ``"A1,A3"``, ``"all"``, or names: ``A1`` boundedness, ``A2`` continuity,
         ``A3`` monotonicity, ``A4`` probability consistency, ``A5`` extreme points, of which ``A5a``
@@ -174,7 +174,7 @@ def table(
     Parameters
     ----------
     measures : iterable of str, optional
-        Names in `MEASURES`; by default all of them.
+        Names in `credalens.axioms.MEASURES`; by default all of them.
     n_classes : int, default=4
         Number of classes of the sets, at least 2.
     random_state : int, RandomState, Generator or None, default=0

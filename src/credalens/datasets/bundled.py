@@ -15,7 +15,7 @@ def load_bundled(name: str) -> Dataset:
     Parameters
     ----------
     name : {"iris", "wine", "breast_cancer", "digits"}
-        One of `BUNDLED`.
+        One of `credalens.datasets.BUNDLED`.
 
     Returns
     -------

@@ -119,7 +119,7 @@ def load_images(name: str, source: str | Path | None = None) -> Images:
     Parameters
     ----------
     name : {"fashion-mnist", "svhn"}
-        One of `IMAGES`.
+        One of `credalens.datasets.IMAGES`.
     source : str or Path, optional
         A folder with the four IDX files of Fashion-MNIST, compressed or not, or with
         ``train_32x32.mat`` and ``test_32x32.mat`` of SVHN.

@@ -124,7 +124,7 @@ def keel_name(name: str) -> str:
     Parameters
     ----------
     name : str
-        A key of `KEEL`, however it is spelt.
+        A key of `credalens.datasets.KEEL`, however it is spelt.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def find_keel(name: str, source: str | Path | None = None) -> Path:
     Parameters
     ----------
     name : str
-        A key of `KEEL`; ``-`` and ``_`` alike.
+        A key of `credalens.datasets.KEEL`; ``-`` and ``_`` alike.
     source : str or Path, optional
         A folder with ``.dat`` files, or with a folder ``keel`` of them.
 
@@ -246,7 +246,7 @@ def load_keel(name: str, source: str | Path | None = None) -> Dataset:
     Parameters
     ----------
     name : str
-        A key of `KEEL`; ``-`` and ``_`` alike.
+        A key of `credalens.datasets.KEEL`; ``-`` and ``_`` alike.
     source : str or Path, optional
         A folder with ``.dat`` files. See `find_keel` for where else it looks.
 

@@ -78,7 +78,8 @@ class Distance(ABC):
     its second argument is a Dirac measure, `dirac_costs` makes total and aleatoric uncertainty
     risks of deciding for a class, which every set can answer; otherwise it also answers
     `aleatoric`. The rest has a plain answer here, which a distance that knows a better way
-    overrides. One that has a name (`credalens.distances.NAMES`) is given the number of classes.
+    overrides. One that has a name (`credalens.distances.as_distance`) is given the number of
+    classes.
 
     Examples
     --------

@@ -25,8 +25,8 @@ def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or distance, default="tv"
-        The geometry on distributions: a distance, or its name in `credalens.distances.NAMES`, say
-        ``"tv"``, or ``"ordinal"`` (Wasserstein on 0, ..., K-1).
+        The geometry on distributions: a distance, or its name (`credalens.distances.as_distance`),
+        say ``"tv"``, or ``"ordinal"`` (Wasserstein on 0, ..., K-1).
 
     Returns
     -------

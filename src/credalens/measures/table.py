@@ -41,7 +41,7 @@ class Measure:
     array([0.5])
     """
 
-    #: Its key in `MEASURES`.
+    #: Its key in `credalens.axioms.MEASURES`.
     name: str
     #: From a batch of n sets to ``(n,)``.
     function: Callable[[CredalSet], Any]
@@ -100,10 +100,10 @@ def _imprecision_of_generators(P: Array) -> Array:
 def imprecision(Q: CredalSet) -> Array:
     """Return the maximum mean imprecision for total variation, from the events.
 
-    The definition written out, which `check` compares with: the largest difference between the
-    upper and the lower probability of an event. Up to 8 classes it looks at all events, beyond at
-    the widest pair of members, which has the same value. See `credalens.maximum_mean_imprecision`
-    for one that is fast.
+    The definition written out, which `credalens.axioms.check` compares with: the largest difference
+    between the upper and the lower probability of an event. Up to 8 classes it looks at all events,
+    beyond at the widest pair of members, which has the same value. See
+    `credalens.maximum_mean_imprecision` for one that is fast.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class CredalSet(ABC):
 
     A representation must say its shape and list its corners (`extreme_points`); every other
     question is then answered here, from the corners. A representation that knows a better way
-    overrides the question. One that is given by arrays begins with `ArraySet`.
+    overrides the question. One that is given by arrays begins with ``ArraySet``.
 
     Examples
     --------
