@@ -158,7 +158,7 @@ def write_scores(path: Path, scores: dict[Any, Any], predicted: Array, y_test: A
 
 
 def write_predictions(folder: Path, members: Array, y_test: Array) -> Path:
-    """Write a file a model and the labels, as the other commands read them."""
+    """Write one file per model and the labels, as the other commands read them."""
     folder.mkdir(exist_ok=True)
     models = {f"model_{m}": members[:, m] for m in range(members.shape[1])}
     for name, values in {**models, "truth": y_test}.items():

@@ -1,4 +1,4 @@
-"""What a report says: measured chunk by chunk, a few columns a row kept in memory."""
+"""What a report says: measured chunk by chunk, a few columns per row kept in memory."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def choose_measures(measures: Sequence[str] | None, shape: tuple[int | None, int
 class Collector:
     """Measures chunks of predictions and keeps what a report needs.
 
-    In memory stay about ``100 + 2 M`` bytes a row besides its identifier, the predictions of the
+    In memory stay about ``100 + 2 M`` bytes per row besides its identifier, the predictions of the
     rows that are shown one by one, and at most 256 MB of rows to diagnose the members on.
     """
 

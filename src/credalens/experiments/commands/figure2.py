@@ -14,7 +14,7 @@ EXAMPLE = "Example: credalens reproduce figure2 --predictions cifar10/"
 
 def command(
     predictions: Annotated[
-        Path, typer.Option(help="Folder with one .npz, .npy or .csv file a network.")
+        Path, typer.Option(help="Folder with one .npz, .npy or .csv file per network.")
     ],
     labels: Annotated[
         Path | None, typer.Option(help="File of true classes, if no .npz holds them.")
