@@ -6,7 +6,8 @@ from numpy import ndarray
 
 from credalens.sets.adapters import is_probly
 from credalens.sets.base import CredalSet
-from credalens.sets.capacities import BeliefFunction, LowerProbability
+from credalens.sets.beliefs import BeliefFunction
+from credalens.sets.capacities import LowerProbability
 from credalens.sets.hull import ConvexHull
 from credalens.sets.intervals import ProbabilityIntervals
 from credalens.sets.neighbourhoods import Contamination, TotalVariationBall

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._arrays import Array, blocks, num_threads
+
+
+def by_event(x: Any, name: str, *, finite: bool) -> Array:
+    """Return `x` checked as one number per event; `finite` checks the values, too."""
+    array = _validation.finite(x, name) if finite else _validation.numeric(x, name)
+    size = array.shape[-1] if array.ndim else 0
+    if size < 2 or size & (size - 1):
+        _validation.refuse(
+            name, f"has shape {array.shape}", "pass one number per event, (..., 2**classes)"
+        )
+    return array
 
 
 def event_count(n_classes: int, batch_shape: tuple[int, ...] = ()) -> int:
