@@ -431,4 +431,4 @@ def class_bounds(Q: CredalSet) -> tuple[Any, Any]:
     # A row that sums to a little more than 1 may have an entry above 1.
     low, high = Q.lower(), Q.upper()
     xp = namespace(low)
-    return xp.clip(low, max=1.0), xp.clip(high, max=1.0)
+    return xp.clip(low, None, 1.0), xp.clip(high, None, 1.0)
