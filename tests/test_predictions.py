@@ -382,9 +382,9 @@ class TestRefusals:
         [
             ({"temperature": 2.0}, "--temperature: is for logits; pass --logits"),
             ({"how": Reading(format="csv")}, "--format: is for standard input"),
-            ({"how": Reading(columns=("0", "1"))}, "--columns: is for tables, and these are arr"),
+            ({"how": Reading(columns=("0", "1"))}, "--columns: is for tables, and there is none"),
             ({"how": Reading(label="y")}, "--label-column: is for tables"),
-            ({"how": Reading(header=True)}, "--header: is for tables"),
+            ({"how": Reading(header=True)}, "--header: is for text files, and there is none"),
         ],
     )
     def test_what_would_change_nothing(self, options, message, models):

@@ -19,6 +19,7 @@ from credalens._arrays import Array
 from credalens.datasets.files.ensemble import Ensemble, refuse_labels
 from credalens.datasets.files.labels import LabelFile, read_labels
 from credalens.datasets.files.source import (
+    CHOICES,
     PredictionFileError,
     Reading,
     Source,
@@ -333,11 +334,11 @@ def _refuse_unused(
         refuse_file("--normalize", "is for probabilities", "leave it out, as these are logits")
     if how.format is not None and all(source.path != "stdin" for source in sources):
         refuse_file("--format", "is for standard input", "leave it out: endings of files tell")
-    options = {"--columns": how.columns, "--label-column": how.label, "--id-column": how.id,
-               "--header": how.header}  # fmt: skip
-    for option, value in options.items():
-        if value is not None and not any(source.is_table for source in sources):
-            refuse_file(option, "is for tables, and these are arrays", "leave it out")
+    given = dict(zip(CHOICES, (how.columns, how.label, how.id), strict=True))
+    for option, value in {**given, "--header": how.header}.items():
+        if value is not None and not any(option in source.options for source in sources):
+            kind = "text files" if option == "--header" else "tables"
+            refuse_file(option, f"is for {kind}, and there is none", "leave it out")
 
 
 def _names(sources: Sequence[Source], given: Sequence[str] | None) -> tuple[str, ...] | None:

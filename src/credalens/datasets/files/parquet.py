@@ -15,7 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from credalens._arrays import Array
-from credalens.datasets.files.source import Block, Reading, Source, cut, reading, refuse_file
+from credalens.datasets.files.source import (
+    CHOICES,
+    Block,
+    Reading,
+    Source,
+    cut,
+    reading,
+    refuse_file,
+)
 from credalens.datasets.files.tables import assign
 
 #: Bytes of a column that are read ahead. Without it a whole row group is read at once, however
@@ -33,7 +41,7 @@ class ParquetSource(Source):
     """A ``.parquet`` file: one column per class, or one column ``probs`` of lists, M x K or K."""
 
     n_members = 1
-    is_table = True
+    options = CHOICES
 
     def __init__(self, path: str, how: Reading) -> None:
         self.path = path
@@ -198,7 +206,7 @@ class ParquetDataset(Source):
     after ``part.9.parquet``. Only footers are read here; files without rows are left out.
     """
 
-    is_table = True
+    options = CHOICES
 
     def __init__(self, path: str, how: Reading, names: Sequence[str] | None = None) -> None:
         self.path = path

@@ -21,6 +21,9 @@ LONGEST = 300
 #: What the index is called that pandas writes to CSV and Parquet.
 INDEX = ("", "__index_level_0__", "Unnamed: 0")
 
+#: Options that choose columns.
+CHOICES = ("--columns", "--label-column", "--id-column")
+
 
 class PredictionFileError(ValueError):
     """A file that cannot be used; one line says which, where, and what to do."""
@@ -146,8 +149,8 @@ class Source(ABC):
     has_labels: bool = False
     #: What the identifiers are called, ``None`` if there are none.
     id_name: str | None = None
-    #: Whether it has columns that can be chosen.
-    is_table: bool = False
+    #: Options that say how to read it.
+    options: tuple[str, ...] = ()
     #: The type of identifiers in Arrow's terms, where NumPy has no missing values of it.
     id_type: Any = None
 

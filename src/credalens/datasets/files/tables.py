@@ -18,6 +18,7 @@ import pyarrow.csv
 
 from credalens._arrays import Array
 from credalens.datasets.files.source import (
+    CHOICES,
     INDEX,
     Block,
     Reading,
@@ -141,7 +142,7 @@ class TextSource(Source):
     """
 
     n_members = 1
-    is_table = True
+    options = (*CHOICES, "--header")
 
     def __init__(
         self, path: str, how: Reading, delimiter: str = ",", stream: IO[bytes] | None = None
