@@ -61,6 +61,9 @@ class TestHeader:
         done = self.scored(tmp_path, "3,7\n0.5,0.5\n", code=2)
         assert "row 0 (zero-based): sums to 10; " in done.stderr
         assert "--header if these are names of classes" in done.stderr
+        done = self.scored(tmp_path, "a,b\n50,50\n", code=2)
+        assert "row 0 (zero-based): sums to 100; " in done.stderr
+        assert "--header" not in done.stderr
 
 
 class TestLabels:

@@ -297,13 +297,18 @@ class TestFaults:
             "class 2 is NaN", "class 2 is negative", "sums to 2"
         ]  # fmt: skip
 
-    def test_rows_left_out_before_are_not_told_again(self, models, tmp_path):
+    def test_rows_left_out_before_are_not_told_again(self, models, tmp_path, monkeypatch):
         folder, _, _ = models
         out, side = tmp_path / "scores.csv", tmp_path / "scores.skipped.csv"
         side.write_text("row,id,file,reason\n1,,a.npz,is bad\n")
         call("score", folder, "-o", out)
         assert not side.exists()
         assert "row" not in read(out)
+        monkeypatch.chdir(tmp_path)
+        other = tmp_path / "credalens.skipped.csv"  # of no output
+        other.write_text("row,id,file,reason\n1,,a.npz,is bad\n")
+        call("score", folder)
+        assert other.exists()
         side.write_text("a,b\n1,2\n")  # somebody else's
         call("score", folder, "-o", out)
         assert side.exists()

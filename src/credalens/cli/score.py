@@ -304,7 +304,8 @@ def write_dropped(dropped: list[Any], side: Path) -> None:
     """Write down which rows were left out, and why, and say so."""
     from credalens.datasets.files.output import put_skipped
 
-    put_skipped(dropped, side)
+    if dropped or side != skipped_path(None):  # which is of no output, and stays
+        put_skipped(dropped, side)
     tell_dropped(len(dropped), side)
 
 

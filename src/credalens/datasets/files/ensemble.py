@@ -270,7 +270,8 @@ class Ensemble:
         sums = rows.sum(axis=1)
         m = int(np.argmax(np.abs(sums - 1)))
         which = f"member {m} " if len(rows) > 1 else ""
-        names_maybe = " --header if these are names of classes," if _all_whole(rows[m]) else ""
+        nameless = source.class_names is None and _all_whole(rows[m])
+        names_maybe = " --header if these are names of classes," if nameless else ""
         return (
             f"{which}sums to {sums[m]:.10g}; pass --normalize to rescale, --logits for logits,"
             f"{names_maybe} or --on-error skip"
