@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import credalens as cl
+from credalens._files import locked
 from credalens.datasets.cluster.client import check_memory, memory_needed, thread_shares
 from credalens.datasets.cluster.folder import MANIFEST, ScoreFolder
 from credalens.datasets.cluster.plan import partitions
@@ -286,6 +287,12 @@ class TestGoingOn:
     def test_other_settings_are_refused(self, change, words, job, cluster):
         arguments, _, _ = job
         assert words in scored(cluster, *arguments, *change, code=2).stderr
+
+    def test_one_job_at_a_time(self, job, cluster):
+        arguments, _, out = job
+        with locked(out):
+            told = scored(cluster, *arguments, code=2).stderr
+        assert f"{out}: another run is writing it; wait for that one" in told
 
     def test_other_files_are_refused(self, job, cluster):
         arguments, data, out = job
