@@ -446,6 +446,15 @@ class TestEvaluate:
         expected = call("evaluate", folder / "a.npy", "--labels", folder / "labels.npy", *MEASURES)
         assert found == expected.stdout
 
+    def test_options_for_predictions_are_refused(self, folder):
+        for option, value in (
+            ("--measures", "entropy"),
+            ("--id-column", "x"),
+            ("--distance", "mmd"),
+        ):
+            done = call("evaluate", folder / "scores", option, value, code=2)
+            assert f"{option}: is for predictions, these are scores" in done.stderr
+
     def test_an_unfinished_folder_is_refused(self, folder):
         path = folder / "scores" / MANIFEST
         manifest = json.loads(path.read_text())

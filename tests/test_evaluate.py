@@ -278,7 +278,7 @@ class TestCommand:
     def test_no_threshold(self, models):
         done = call("evaluate", models[0], "--bootstrap", 0, "--target-accuracy", 0.9999)
         assert "no threshold reaches accuracy 0.9999" in done.stdout
-        assert f"at least {least_rows(0.9999, 0.95)} right ones" in done.stdout
+        assert f"at least {least_rows(0.9999, 0.95)} must be right" in done.stdout
 
     def test_everything_may_be_kept(self, models):
         done = call("evaluate", models[0], "--bootstrap", 0, "--target-accuracy", 0.3)
@@ -287,13 +287,23 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
+            (["--score", "tv_total"], "--score: is for --target-accuracy; pass both, or neither"),
             (["--target-accuracy", "99"], "--target-accuracy: is 99; pass a number between 0 and"),
             (["--confidence", "1"], "--confidence: is 1"),
-            (["--score", "entropy_total"], "--score: is 'entropy_total'; choose of tv_total"),
+            (["--target-accuracy", "0.9", "--score", "x"], "--score: is 'x'; choose of tv_total"),
         ],
     )
     def test_options(self, arguments, message, models):
         assert message in call("evaluate", models[0], *arguments, code=2).stderr
+
+    @pytest.mark.parametrize("n", [49, 51])
+    def test_labels_of_other_rows_are_refused_before_any_is_read(self, n, tmp_path):
+        members = predictions(n=50)[0]
+        members[0] = np.nan
+        np.save(tmp_path / "a.npy", members)
+        np.save(tmp_path / "truth.npy", np.zeros(n, int))
+        done = call("evaluate", tmp_path / "a.npy", "--labels", tmp_path / "truth.npy", code=2)
+        assert f"truth.npy: has {n} labels; pass 50, one for each row" in done.stderr
 
     def test_labels_are_needed(self, tmp_path):
         members, labels = predictions()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from credalens.cli.conduct import conduct, note, progress
-from credalens.cli.inputs import Inputs, Manners, Measuring, command
+from credalens.cli.inputs import Inputs, Manners, Measuring, command, typed
 from credalens.cli.score import describe, show_table, skipped_path, write_dropped
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def evaluate(
 
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
         _check_shares(target_accuracy, confidence)
+        if score is not None and target_accuracy is None:
+            raise ValueError("--score: is for --target-accuracy; pass both, or neither")
         if output is not None:
             check_folder(output)
         resampling: dict[str, Any] = {
@@ -97,6 +99,11 @@ def evaluate(
             "random_state": seed,
         }
         if is_score_folder(inputs.files):
+            for option in (*typed(inputs), *typed(measuring)):
+                if option != "--labels":
+                    raise ValueError(
+                        f"{option}: is for predictions, these are scores; leave it out"
+                    )
             found = _of_folder(inputs, manners, score, bins, resampling)
         else:
             found = _of_predictions(inputs, measuring, manners, score, bins, resampling, output)
@@ -251,7 +258,8 @@ def _show(
     for i, share in enumerate(REJECTED[1:], start=1):
         columns[f"{share:.0%} off"] = [told(q.accuracy_at[i]) for q in qualities.values()]
     everything = next(iter(qualities.values())).accuracy_at[0]
-    typer.echo(f"Accuracy on all {n_rows} rows in %: {told(everything)}")
+    rows = "the only row" if n_rows == 1 else f"all {n_rows} rows"
+    typer.echo(f"Accuracy on {rows} in %: {told(everything)}")
     show_table("Accuracy of the rest in %, with the most uncertain share off", columns)
     if bootstrap:
         typer.echo(f"Ranges: {confidence:.0%} bootstrap intervals, {bootstrap} resamples.")
@@ -276,8 +284,8 @@ def _show_guarantees(answers: dict[str, "Guarantee"], target: float, confidence:
         if found.threshold is None:
             typer.echo(
                 f"{name}: no threshold reaches accuracy {target:g} with confidence {confidence:g} "
-                f"on {found.n_tested} test rows; it takes at least "
-                f"{least_rows(target, found.confidence)} right ones among those kept."
+                f"on {found.n_tested} test rows; of those kept, at least "
+                f"{least_rows(target, found.confidence)} must be right."
             )
             continue
         which = f"{found.kept:.1%} of the predictions, those with {name} <= {found.threshold!r}"

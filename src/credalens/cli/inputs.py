@@ -5,7 +5,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -242,6 +242,15 @@ def _digest(path: Path) -> str | None:
         return None  # a pipe, which can be read once only
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def typed(options: Any) -> list[str]:
+    """Return the options of a group that are not as by default, as they are typed."""
+    return [
+        f"--{field.name.replace('_', '-')}"
+        for field in fields(options)
+        if field.default is not MISSING and getattr(options, field.name) != field.default
+    ]
 
 
 def _split_columns(text: str | None) -> tuple[str, ...] | None:
