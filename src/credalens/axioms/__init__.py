@@ -278,16 +278,19 @@ def _lacking(name: str, subject: Subject) -> str:
 
 
 def _with_a5(verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
-    """Return the verdicts with A5, both of its senses, after them where they are there."""
+    """Return the verdicts with A5, both of its senses, after them where they are there.
+
+    One sense that fails is enough for A5 to fail; it holds only if both were checked.
+    """
     if not {"A5a", "A5b"} <= set(verdicts):
         return verdicts
     a, b = verdicts["A5a"], verdicts["A5b"]
-    known = [verdict.held for verdict in (a, b) if verdict.held is not None]
+    found = (a.held, b.held)
     note = " ".join(f"{verdict.axiom}: {verdict.note}" for verdict in (a, b) if verdict.note)
     both = Verdict(
         "A5",
         "extreme points suffice: A5a and A5b",
-        all(known) if known else None,
+        None if None in found and False not in found else all(found),
         a.n_sets + b.n_sets,
         a.counterexample or b.counterexample,
         note,
