@@ -293,6 +293,18 @@ def test_members_are_judged_on_a_sample_of_what_is_too_large(tmp_path, monkeypat
         assert verdict in told
 
 
+def test_random_orders_are_as_if_they_were_drawn(monkeypatch):
+    # All places of three right ones among seven, each as likely as the other.
+    ratios = []
+    for right in itertools.combinations(range(7), 3):
+        predicted = np.isin(np.arange(7), right).astype(int)
+        curve = cl.rejection_curve(np.ones(7, int), predicted, -np.arange(7.0), figures.CURVE_BINS)
+        ratios.append(curve.monotonicity_ratio)
+    monkeypatch.setattr(figures, "RANDOM_ORDERS", 20_000)
+    found = figures._random_ratio(3, 7)
+    assert found == pytest.approx(np.mean(ratios), abs=4 * np.std(ratios) / np.sqrt(20_000))
+
+
 def test_method(written):
     read, P, _ = written
     told = read.text("method")

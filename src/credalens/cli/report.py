@@ -62,9 +62,9 @@ def report(
     export, rejection curves (with labels), distributions, the twenty most uncertain predictions and
     what each model does to the uncertainty. It opens from disk and asks nothing of the network.
 
-    Files are read once, in chunks; about 100 bytes per row stay in memory, and 256 MB of
-    predictions to judge the models by. What is counted is exact; what is drawn or listed may be a
-    sample, and then the page says so.
+    Files are read once, in chunks. Memory holds about 150 bytes per row, 2 more per model, its
+    identifier, and up to 256 MB of predictions to judge the models by. What is counted is exact;
+    what is drawn or listed may be a sample, and then the page says so.
     """  # fmt: skip
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
         start = time.perf_counter()

@@ -23,7 +23,8 @@ from credalens.sets import ConvexHull
 #: Instances that are shown one by one.
 SHOWN = 20
 #: Bytes of predictions that the members are diagnosed on; of more, every second row is dropped.
-DIAGNOSED_BYTES = 1 << 28
+#: They are there twice while they are put together.
+DIAGNOSED_BYTES = 1 << 27
 #: Seconds that the Hartley family may be expected to take before it waits to be asked for, and the
 #: number of classes: the weights of so many alone take seconds.
 HARTLEY_SECONDS, HARTLEY_CLASSES = 30.0, 1000
@@ -136,7 +137,7 @@ class Collector:
     """Measures chunks of predictions and keeps what a report needs.
 
     In memory stay about ``100 + 2 M`` bytes per row besides its identifier, the predictions of the
-    rows that are shown one by one, and at most 256 MB of rows to diagnose the members on.
+    rows that are shown one by one, and at most 128 MB of rows to diagnose the members on.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -206,8 +207,8 @@ class Collector:
         """Return what was found."""
         if self._n == 0:
             _validation.refuse("members", "has no rows", "a report needs at least one prediction")
-        columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
-        self._columns = {}
+        # One column after the other, so that no two copies of all are held.
+        columns = {name: np.concatenate(self._columns.pop(name)) for name in list(self._columns)}
         families = {}
         for name in self.subject.measures:
             lower, upper = columns[f"{name} lower"], columns.get(f"{name} upper")

@@ -26,7 +26,7 @@ ALL_MARKS, SOME_MARKS = 2_000, 1_500
 #: Votes and classes told for a row or a picture.
 TOLD_VOTES, TOLD_CLASSES = 3, 20
 BINS = 40
-CURVE_BINS, RANDOM_ORDERS = 30, 100
+CURVE_BINS, RANDOM_ORDERS = 30, 1000
 
 
 def parts(values: Array, scale: float) -> Array:
@@ -181,7 +181,7 @@ def curves(found: Findings) -> Curves | None:
     The expected curve of a random order is flat and needs no draws; its monotonicity ratio is the
     mean of `RANDOM_ORDERS` seeded ones.
     """
-    if found.labels is None:
+    if found.labels is None or found.correct is None:
         return None
     truth, predicted = found.labels, found.predicted
 
@@ -194,11 +194,23 @@ def curves(found: Findings) -> Curves | None:
             # The Hartley family has the total uncertainty of the entropy family.
             if (component, family) != ("total", "hartley") or "entropy" not in found.families:
                 scores[component, family] = curve(getattr(columns, component))
-    rng = np.random.default_rng(0)
-    ratios = [curve(rng.random(found.n)).monotonicity_ratio for _ in range(RANDOM_ORDERS)]
-    flat = np.full(CURVE_BINS, np.mean(truth == predicted))
-    random = RejectionCurve(np.arange(CURVE_BINS) / CURVE_BINS, flat)
-    return Curves(scores, curve(truth != predicted), random, float(np.mean(ratios)))
+    right = int(found.correct.sum())
+    share = np.arange(CURVE_BINS) / CURVE_BINS
+    random = RejectionCurve(share, np.full(CURVE_BINS, right / found.n))
+    return Curves(scores, curve(~found.correct), random, _random_ratio(right, found.n))
+
+
+def _random_ratio(right: int, n: int) -> float:
+    """Return the mean monotonicity ratio of random orders.
+
+    No row is ordered for that: how many of the right ones fall between two points of the curve is
+    what a draw from an urn tells.
+    """
+    rejected = np.arange(CURVE_BINS) * n // CURVE_BINS
+    steps = np.diff(rejected, append=n)
+    draws = np.random.default_rng(0).multivariate_hypergeometric(steps, right, RANDOM_ORDERS)
+    kept = draws[:, ::-1].cumsum(axis=1)[:, ::-1] / (n - rejected)
+    return float(np.mean(np.diff(kept) >= 0))
 
 
 def quarter_accuracy(found: Findings) -> list[tuple[int, int]]:
