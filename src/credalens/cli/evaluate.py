@@ -160,7 +160,7 @@ def _of_predictions(
         write_dropped(dropped, side)
     if not len(correct):
         raise ValueError("rows: none is left; mend the files")
-    qualities = _qualities(correct, scores, bins, resampling)
+    qualities = _qualities(correct, scores, bins, resampling, manners)
     wanted = {name: scores[name] for name in chosen}
     return _Found(len(correct), qualities, lambda: (correct, wanted), bool(dropped))
 
@@ -178,7 +178,8 @@ def _of_folder(
         note(f"no bootstrap intervals for more than {HELD_ROWS} rows", manners.quiet)
         resampling["n_bootstrap"] = 0
     if resampling["n_bootstrap"]:
-        qualities = _qualities(*stored.load(stored.names, HELD_ROWS), bins, resampling)
+        held = stored.load(stored.names, HELD_ROWS)
+        qualities = _qualities(*held, bins, resampling, manners)
     else:
         qualities = {}
         with progress("ordering", manners.quiet) as show:
@@ -226,7 +227,7 @@ def _collect(
 
 
 def _qualities(
-    correct: Any, scores: dict[str, Any], bins: int, resampling: dict[str, Any]
+    correct: Any, scores: dict[str, Any], bins: int, resampling: dict[str, Any], manners: Manners
 ) -> dict[str, "ScoreQuality"]:
     from credalens.evaluation.bootstrap import score_quality
     from credalens.measures import Interval
@@ -236,10 +237,12 @@ def _qualities(
         if f"{stem}_upper" in scores:
             ends = (scores[f"{stem}_{end}"] for end in ("lower", "upper"))
             ranked[f"{stem} (interval)"] = Interval(*ends)
-    return {
-        name: score_quality(correct, score, n_bins=bins, **resampling)
-        for name, score in ranked.items()
-    }
+    qualities = {}
+    with progress("ordering", manners.quiet) as show:
+        for i, (name, score) in enumerate(ranked.items()):
+            show(i * len(correct), len(ranked) * len(correct))
+            qualities[name] = score_quality(correct, score, n_bins=bins, **resampling)
+    return qualities
 
 
 def _show(

@@ -69,7 +69,7 @@ def report(
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
         start = time.perf_counter()
         from credalens.report import library
-        from credalens.report.writing import check_path, write_page
+        from credalens.report.writing import check_path
 
         library.require()
         check_path(output)
@@ -87,8 +87,7 @@ def report(
                 collector.add(chunk.members, chunk.labels, chunk.ids, chunk.rows, skipped=skipped)
                 dropped.extend(chunk.dropped)
                 show(chunk.stop, ensemble.expected_rows)
-        write_page(output, collector, start)
-        note(f"wrote {output}; open it in a browser", manners.quiet)
+        finish(output, collector, start, manners)
         write_dropped(dropped, side)
 
 
@@ -108,3 +107,13 @@ def begin(
     return Collector(
         Subject(M, K, ensemble.names, names, distance, families, second_look, title or "")
     )
+
+
+def finish(output: Path, collector: "Collector", start: float, manners: Manners) -> None:
+    """Write the page of what was collected since `start`, and say so."""
+    from credalens.report.writing import write_page
+
+    with progress("writing the page", manners.quiet) as show:
+        show(collector.n, None)
+        write_page(output, collector, start)
+    note(f"wrote {output}; open it in a browser", manners.quiet)

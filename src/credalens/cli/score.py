@@ -173,10 +173,9 @@ class _Task:
 
     def write_report(self, path: Path) -> None:
         """Write the report of the rows that went by."""
-        from credalens.report.writing import write_page
+        from credalens.cli.report import finish
 
-        write_page(path, self._report, self._start)
-        note(f"wrote {path}; open it in a browser", self.manners.quiet)
+        finish(path, self._report, self._start, self.manners)
 
     def _chunks(self, start: int = 0, numbered: bool = False) -> Iterator[tuple["Chunk", Any]]:
         from credalens.datasets.files.output import as_batch

@@ -148,7 +148,9 @@ class Collector:
         self._errors = dict.fromkeys(subject.measures, 0.0)
         self._top = _Top()
         self._sample = _Sample()
-        self._n = self._skipped = 0
+        #: Rows that were taken so far.
+        self.n = 0
+        self._skipped = 0
 
     def add(
         self,
@@ -167,7 +169,7 @@ class Collector:
         self._skipped += skipped
         hull = ConvexHull(members, validate=False)
         columns: dict[str, Any] = {
-            "rows": self._n + np.arange(len(members)) if rows is None else rows,
+            "rows": self.n + np.arange(len(members)) if rows is None else rows,
             "ids": None if ids is None else np.asarray(ids, dtype=object),
             "labels": labels,
             "predicted": majority_vote(hull),
@@ -189,9 +191,9 @@ class Collector:
         for name, values in columns.items():
             if values is not None:
                 self._columns.setdefault(name, []).append(values)
-        self._top.add(columns["tv total"], members, self._n)
-        self._sample.add(members, labels, self._n)
-        self._n += len(members)
+        self._top.add(columns["tv total"], members, self.n)
+        self._sample.add(members, labels, self.n)
+        self.n += len(members)
 
     def _families(
         self, hull: ConvexHull, measured: Mapping[str, Uncertainty]
@@ -205,7 +207,7 @@ class Collector:
 
     def finish(self) -> Findings:
         """Return what was found."""
-        if self._n == 0:
+        if self.n == 0:
             _validation.refuse("members", "has no rows", "a report needs at least one prediction")
         # One column after the other, so that no two copies of all are held.
         columns = {name: np.concatenate(self._columns.pop(name)) for name in list(self._columns)}
