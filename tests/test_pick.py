@@ -76,7 +76,7 @@ class TestReasons:
         members = members.astype(np.float32)
         collector = Collector(Subject(4, 3, tuple("abcd"), second_look=0.3))
         collector.add(members)
-        told = [KINDS[code].name for code in collector.finish().quarters]
+        told = [KINDS[code].name for code in collector.finish().kinds]
         assert [reason.kind for reason in explain(members, second_look=0.3)] == told
         assert len(set(told)) == 4
 

@@ -26,7 +26,7 @@ def written(tmp_path_factory):
     return Page(path), P, y
 
 
-def quarter_masks(P):
+def kind_masks(P):
     u = cl.quantify(P)
     hard = (u.aleatoric.lower + u.aleatoric.upper) / 2 >= LEVEL
     apart = 2 * u.epistemic >= LEVEL
@@ -42,7 +42,7 @@ def one_percent(mask):
 
 def test_the_story(written):
     read, P, y = written
-    _, ambiguous, unknown, both = quarter_masks(P)
+    _, ambiguous, unknown, both = kind_masks(P)
     look = ambiguous | unknown | both
     assert 20 < look.sum() < 380
     assert min(ambiguous.sum(), unknown.sum(), both.sum()) > 0
@@ -62,18 +62,18 @@ def test_the_story(written):
     )
 
 
-def test_the_quarters_and_the_rule(written):
+def test_the_kinds_and_the_rule(written):
     read, P, y = written
     right = cl.majority_vote(P) == y
     told = read.text("story")
     names = ("clear", "ambiguous", "unknown", "both")
-    for name, mask in zip(names, quarter_masks(P), strict=True):
+    for name, mask in zip(names, kind_masks(P), strict=True):
         assert re.search(rf"{name}{mask.sum()}{re.escape(one_percent(mask))}", told)
         accuracy = "100 %" if right[mask].all() else one_percent(right[mask])
         assert f"Accuracy {accuracy}." in told
     assert "at least 0.4" in told
     assert "epistemic uncertainty is at least 0.2" in told
-    assert read.data["totals"] == [int(mask.sum()) for mask in quarter_masks(P)]
+    assert read.data["totals"] == [int(mask.sum()) for mask in kind_masks(P)]
 
 
 def test_the_level_can_be_chosen(tmp_path):
@@ -131,7 +131,7 @@ def test_every_row_is_there_with_its_numbers(written):
     assert rows["id"] == [f"image {i}" for i in place]
     assert_array_equal(rows["p"], cl.majority_vote(P[place]))
     assert_array_equal(rows["y"], y[place])
-    masks = np.array(quarter_masks(P))
+    masks = np.array(kind_masks(P))
     assert_array_equal(rows["q"], masks.argmax(axis=0)[place])
     for i, told in zip(place[:50], rows["v"], strict=False):
         votes = P[i].argmax(axis=1)
@@ -164,7 +164,7 @@ def test_many_rows_are_sampled_and_the_page_says_so(tmp_path):
     ids = [f"a rather long name of an image, number {i:06d}.jpeg" for i in range(len(y))]
     read = Page(cl.report.write(tmp_path / "r.html", P, y, ids=ids))
     assert len(read.html.encode()) < 6_000_000
-    clear, *looked = quarter_masks(P)
+    clear, *looked = kind_masks(P)
     looked = np.any(looked, axis=0)
     listed = np.array(read.data["rows"]["r"])
     assert len(listed) == 20_000
@@ -238,7 +238,7 @@ def test_by_predicted_class(written):
     read, P, _ = written
     predicted, u = cl.majority_vote(P), cl.quantify(P)
     shares = read.data["charts"]["classes"]["data"]["values"]
-    for k, (name, code) in itertools.product(range(3), enumerate(quarter_masks(P))):
+    for k, (name, code) in itertools.product(range(3), enumerate(kind_masks(P))):
         count = (code & (predicted == k)).sum()
         found = [one for one in shares if one["k"] == str(k) and one["q"] == name]
         assert [one["n"] for one in found] == ([count] if count else [])

@@ -260,7 +260,7 @@ def test_export(open_page, report):
         assert line["label"] == NAMES[y[i]]
         assert float(line["aleatoric_lower"]) == pytest.approx(u.aleatoric.lower[i], abs=5.1e-5)
         assert float(line["epistemic"]) == pytest.approx(u.epistemic[i], abs=5.1e-5)
-        assert line["quarter"] == "both"
+        assert line["kind"] == "both"
 
 
 def test_hovering(open_page, report):

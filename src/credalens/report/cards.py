@@ -24,9 +24,9 @@ def card(found: Findings, i: int, pair: list[int] | None) -> Markup:
     at = int(found.shown[i])
     members = found.shown_members[i].astype(np.float64)
     names = found.class_words
-    main, code = found.main, int(found.quarters[at])
+    main, code = found.main, int(found.kinds[at])
     called = found.rows[at] if found.ids is None else cut(found.ids[at])
-    kind = "row " if found.ids is None else ""
+    prefix = "row " if found.ids is None else ""
     facts = ["predicted ", tag("strong", user_text(cut(names[int(found.predicted[at])])))]
     if found.labels is not None:
         right = found.labels[at] == found.predicted[at]
@@ -39,7 +39,7 @@ def card(found: Findings, i: int, pair: list[int] | None) -> Markup:
     )
     return tag(
         "li",
-        tag("h3", tag("span", kind, user_text(called)),
+        tag("h3", tag("span", prefix, user_text(called)),
             tag("span", KINDS[code].name, _class=f"badge {KINDS[code].name}")),
         tag("p", *facts), tag("p", values, _class="values"),
         _bars(members, found.subject.names, names, pair),

@@ -26,7 +26,7 @@ FAMILIES = {
 }
 ORACLE, RANDOM = ("Oracle", "var(--quiet)", [1, 4]), ("Random", "var(--quiet)", [8, 6])
 SHAPES = ("circle", "square", "triangle-up", "diamond")
-QUARTER_COLOURS = [f"var(--{quarter.name})" for quarter in KINDS]
+KIND_COLOURS = [f"var(--{kind.name})" for kind in KINDS]
 
 CONFIG: Spec = {
     "aria": False,
@@ -79,8 +79,8 @@ def map_chart(found: Findings, dense: bool) -> Spec:
         "mark": {"type": "point", "filled": True, "size": 46 if found.n > 300 else 90},
         "encoding": {
             "x": {"field": "x", **titled_x}, "y": {"field": "y", **titled_y},
-            "color": _by_quarter("range", QUARTER_COLOURS),
-            "shape": _by_quarter("range", list(SHAPES)),
+            "color": _by_kind("range", KIND_COLOURS),
+            "shape": _by_kind("range", list(SHAPES)),
             "opacity": {"value": 0.6 if dense else 0.8},
             "tooltip": [
                 {"field": name, "title": title} for name, title in _tooltip(found).items()
@@ -109,9 +109,9 @@ def _axis_end(largest: float, threshold: float, scale: float) -> float:
     return min(scale, step * (1 + int(max(largest, 1.6 * threshold) / step)))
 
 
-def _by_quarter(kind: str, values: list[Any]) -> Spec:
+def _by_kind(channel: str, values: list[Any]) -> Spec:
     return {"field": "q", "type": "nominal", "legend": None,
-            "scale": {"domain": list(range(len(KINDS))), kind: values}}  # fmt: skip
+            "scale": {"domain": list(range(len(KINDS))), channel: values}}  # fmt: skip
 
 
 def _tooltip(found: Findings) -> dict[str, str]:
@@ -122,11 +122,11 @@ def _tooltip(found: Findings) -> dict[str, str]:
 
 
 def _crosshair(found: Findings, x: Spec, y: Spec, right: float, top: float) -> list[Spec]:
-    """Return the two thresholds and the names of the quarters."""
+    """Return the two thresholds and the names of the kinds."""
     rule = found.rule
     line = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4], "tooltip": None}
     names: list[Spec] = []
-    for code, quarter in enumerate(KINDS):
+    for code, kind in enumerate(KINDS):
         far_right, high = code & 1, code & 2
         at = {
             "x": right if far_right else 0,
@@ -134,7 +134,7 @@ def _crosshair(found: Findings, x: Spec, y: Spec, right: float, top: float) -> l
         }
         names.append(
             {
-                "data": {"values": [{**at, "name": quarter.name}]},
+                "data": {"values": [{**at, "name": kind.name}]},
                 "mark": {
                     "type": "text",
                     "align": "right" if far_right else "left",
@@ -259,14 +259,14 @@ def histogram_chart(picture: Spec, n: int) -> Spec:
 
 
 def class_chart(classes: list[Spec], names: list[str]) -> Spec:
-    """Return the share of each quarter among the predictions of each class."""
+    """Return the share of each kind among the predictions of each class."""
     values = [
-        {"k": str(entry["class"]), "q": code, "quarter": quarter.name,
+        {"k": str(entry["class"]), "q": code, "kind": kind.name,
          "n": entry["counts"][code], "share": entry["counts"][code] / entry["n"],
          "name": names[i], "of": entry["n"],
          **dict(zip(("tu", "au", "eu"), entry["medians"], strict=True))}
         for i, entry in enumerate(classes)
-        for code, quarter in enumerate(KINDS) if entry["counts"][code]
+        for code, kind in enumerate(KINDS) if entry["counts"][code]
     ]  # fmt: skip
     # By index, so that classes of the same name stay apart.
     shown = {str(entry["class"]): names[i] for i, entry in enumerate(classes)}
@@ -283,10 +283,10 @@ def class_chart(classes: list[Spec], names: list[str]) -> Spec:
                            "domain": False}},
             "x": {"field": "share", "type": "quantitative", "title": "share of its predictions",
                   "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 5}},
-            "color": _by_quarter("range", QUARTER_COLOURS),
+            "color": _by_kind("range", KIND_COLOURS),
             "order": {"field": "q", "type": "ordinal", "sort": "descending"},
             "tooltip": [
-                {"field": "name", "title": "predicted"}, {"field": "quarter"},
+                {"field": "name", "title": "predicted"}, {"field": "kind"},
                 {"field": "n", "title": "predictions", "format": ","},
                 {"field": "of", "title": "of", "format": ","},
                 {"field": "tu", "title": "median total", **median},

@@ -73,8 +73,8 @@ class Findings:
     predicted: Array
     #: The class that each member puts first, ``(n, M)``.
     votes: Array
-    #: Codes of the quarters, ``(n,)``.
-    quarters: Array
+    #: Codes of the kinds, ``(n,)``.
+    kinds: Array
     #: Positions of the most uncertain instances, most uncertain first, and their predictions.
     shown: Array
     shown_members: Array
@@ -231,7 +231,7 @@ class Collector:
             labels=columns.get("labels"),
             predicted=columns["predicted"],
             votes=columns["votes"],
-            quarters=self.rule.codes(main.aleatoric, main.epistemic),
+            kinds=self.rule.codes(main.aleatoric, main.epistemic),
             shown=self._top.places,
             shown_members=self._top.members,
             diagnosis=_diagnosed(members, labels, self.subject.names),

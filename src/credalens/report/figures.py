@@ -63,7 +63,7 @@ def listed(found: Findings) -> Listed:
     order = rejection_order(found.main.total)
     drawn: Array = np.arange(n)
     if n > ALL_MARKS:
-        looked = np.flatnonzero(found.quarters)
+        looked = np.flatnonzero(found.kinds)
         pool = looked if len(looked) else np.arange(n)
         drawn = rng.choice(pool, min(SOME_MARKS, len(pool)), replace=False)
     room = min(MOST_ROWS, max(ALL_MARKS, MOST_CHARACTERS // _characters(found)))
@@ -100,7 +100,7 @@ def rows(found: Findings, places: Array) -> dict[str, list[Any]]:
     }
     columns["r"] = found.rows[places].tolist()
     columns["p"] = found.predicted[places].tolist()
-    columns["q"] = found.quarters[places].tolist()
+    columns["q"] = found.kinds[places].tolist()
     columns["v"] = [_votes(vote) for vote in found.votes[places].tolist()]
     if found.labels is not None:
         columns["y"] = found.labels[places].tolist()
@@ -146,9 +146,9 @@ def _round_up(largest: float, scale: float) -> float:
 
 
 def by_class(found: Findings) -> list[dict[str, Any]]:
-    """Return the predicted classes with most to look at: counts by quarter, and medians."""
+    """Return the predicted classes with most to look at: counts by kind, and medians."""
     K, main = found.subject.n_classes, found.main
-    table = np.bincount(found.predicted * 4 + found.quarters, minlength=4 * K).reshape(K, 4)
+    table = np.bincount(found.predicted * 4 + found.kinds, minlength=4 * K).reshape(K, 4)
     n, look = table.sum(axis=1), table[:, 1:].sum(axis=1)
     order = np.lexsort((np.arange(K), -n, -look))
     result = []
@@ -213,11 +213,11 @@ def _random_ratio(right: int, n: int) -> float:
     return float(np.mean(np.diff(kept) >= 0))
 
 
-def quarter_accuracy(found: Findings) -> list[tuple[int, int]]:
-    """Return how many are right, and of how many, in each quarter."""
+def accuracy_by_kind(found: Findings) -> list[tuple[int, int]]:
+    """Return how many are right, and of how many, of each kind."""
     correct = found.correct
     return [
-        (0 if correct is None else int(correct[found.quarters == code].sum()),
-         int((found.quarters == code).sum()))
+        (0 if correct is None else int(correct[found.kinds == code].sum()),
+         int((found.kinds == code).sum()))
         for code in range(len(KINDS))
     ]  # fmt: skip

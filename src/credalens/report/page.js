@@ -43,7 +43,7 @@
     t: [(i) => value(rows.t[i]), (i) => rows.t[i], true],
     m: [interval, (i) => rows.m[i], true],
     e: [(i) => value(rows.e[i]), (i) => rows.e[i], true],
-    q: [(i) => data.quarters[rows.q[i]], (i) => rows.q[i], false],
+    q: [(i) => data.kinds[rows.q[i]], (i) => rows.q[i], false],
   };
   const heads = [...document.querySelectorAll("#listing thead th")];
   const keys = heads.map((head) => head.dataset.key);
@@ -97,13 +97,13 @@
 
   function sum(list_) { return list_.reduce((a, b) => a + b, 0); }
 
-  function listQuarter(key) {
+  function listKind(key) {
     for (const button of document.querySelectorAll("[data-filter]")) {
       button.setAttribute("aria-pressed", String(button.dataset.filter === key));
     }
     if (key === "all") list(() => true, data.n, "in all");
     else if (key === "look") list((i) => rows.q[i] > 0, sum(data.totals.slice(1)), "worth a second look");
-    else list((i) => rows.q[i] === Number(key), data.totals[key], `in the quarter “${data.quarters[key]}”`);
+    else list((i) => rows.q[i] === Number(key), data.totals[key], `of the kind “${data.kinds[key]}”`);
   }
 
   /** List a range of the map. It snaps to the cells that are counted, so that the count is exact. */
@@ -127,10 +127,10 @@
   function csv() {
     const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
     const head = ["row", ...(rows.id ? ["id"] : []), "prediction", ...(rows.y ? ["label"] : []), "votes",
-      "total", "aleatoric_lower", "aleatoric_upper", "epistemic", "quarter"];
+      "total", "aleatoric_lower", "aleatoric_upper", "epistemic", "kind"];
     const lines = listed.map((i) => [rows.r[i], ...(rows.id ? [quoted(idOf(i))] : []),
       quoted(className(rows.p[i])), ...(rows.y ? [quoted(className(rows.y[i]))] : []), quoted(votes(i)),
-      value(rows.t[i]), value(rows.l[i]), value(rows.u[i]), value(rows.e[i]), data.quarters[rows.q[i]]].join(","));
+      value(rows.t[i]), value(rows.l[i]), value(rows.u[i]), value(rows.e[i]), data.kinds[rows.q[i]]].join(","));
     return [head.join(","), ...lines].join("\r\n") + "\r\n";
   }
 
@@ -152,7 +152,7 @@
     });
   }
   for (const button of document.querySelectorAll("[data-filter]")) {
-    button.addEventListener("click", () => { clearBrush(); listQuarter(button.dataset.filter); });
+    button.addEventListener("click", () => { clearBrush(); listKind(button.dataset.filter); });
   }
   byId("more").addEventListener("click", () => { shown += 10 * PAGE; drawTable(); });
   byId("export").addEventListener("click", download);
@@ -162,7 +162,7 @@
     clearBrush();
     listRange(at("x0", 0), at("x1", 1e9), at("y0", 0), at("y1", 1e9));
   });
-  listQuarter(data.totals[0] < data.n ? "look" : "all");
+  listKind(data.totals[0] < data.n ? "look" : "all");
 
   // ------------------------------------------------------------ the charts
   function marks() {

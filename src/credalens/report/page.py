@@ -48,7 +48,7 @@ def render(found: Findings, seconds: float) -> str:
         "models": found.subject.n_members,
         "drawn": chosen.drawn.tolist(),
         "dense": dense,
-        "quarters": [quarter.name for quarter in KINDS],
+        "kinds": [kind.name for kind in KINDS],
         "totals": counts(found),
         "classes": None if found.subject.class_names is None
         else [cut(name) for name in found.subject.class_names],

@@ -16,7 +16,7 @@ from credalens.report.data import Findings
 from credalens.report.markup import Markup, cut, join, tag, user_text
 from credalens.report.story import counts, measure, number, percent, rule_in_words, sentences
 
-#: Marks of the quarters, beside their colours.
+#: Marks of the kinds, beside their colours.
 SYMBOLS = ("●", "■", "▲", "◆")
 
 
@@ -43,24 +43,24 @@ def table(head: list[Any], rows: list[list[Any]], _class: str = "") -> Markup:
 
 
 def story(found: Findings) -> Markup:
-    """Return the three sentences, the quarters and the rule."""
+    """Return the three sentences, the kinds and the rule."""
     told = [tag("p", join(_strong(part))) for part in map(_numbers, sentences(found))]
-    right = figures.quarter_accuracy(found)
+    right = figures.accuracy_by_kind(found)
     one = found.subject.n_members == 1
     tiles = []
-    for code, (quarter, count) in enumerate(zip(KINDS, counts(found), strict=True)):
+    for code, (kind, count) in enumerate(zip(KINDS, counts(found), strict=True)):
         lines = [
             tag("h3", tag("span", SYMBOLS[code], _class="symbol", aria_hidden="true"),
-                quarter.name),
+                kind.name),
             tag("p", tag("strong", number(count)), tag("span", percent(count, found.n)),
                 _class="count"),
-            tag("p", f"{quarter.told(found.subject.n_members)}.".capitalize()),
+            tag("p", f"{kind.told(found.subject.n_members)}.".capitalize()),
         ]  # fmt: skip
         if found.labels is not None and count:
             lines.append(tag("p", f"Accuracy {percent(*right[code])}.", _class="accuracy"))
-        if not (one and quarter.unknown):
-            lines.append(tag("p", quarter.advice, _class="advice"))
-        tiles.append(tag("li", *lines, _class=f"tile {quarter.name}"))
+        if not (one and kind.unknown):
+            lines.append(tag("p", kind.advice, _class="advice"))
+        tiles.append(tag("li", *lines, _class=f"tile {kind.name}"))
     return tag(
         "section",
         tag("h2", "In three sentences", id="story-title", _class="hidden"),
@@ -98,9 +98,7 @@ def map_section(found: Findings, chosen: figures.Listed) -> Markup:
         )
     else:
         words.append(f"All {number(n)} are drawn. " if n > 1 else "")
-    words.append(
-        "Drag across the map to list what lies there, or choose a quarter or a range below."
-    )
+    words.append("Drag across the map to list what lies there, or choose a kind or a range below.")
     return section(
         "map", "The map of uncertainty",
         _keys(),
@@ -112,9 +110,9 @@ def map_section(found: Findings, chosen: figures.Listed) -> Markup:
 
 def _keys() -> Markup:
     return tag("ul", *(
-        tag("li", tag("span", SYMBOLS[code], _class=f"symbol {quarter.name}", aria_hidden="true"),
-            " ", quarter.name)
-        for code, quarter in enumerate(KINDS)
+        tag("li", tag("span", SYMBOLS[code], _class=f"symbol {kind.name}", aria_hidden="true"),
+            " ", kind.name)
+        for code, kind in enumerate(KINDS)
     ), _class="keys")  # fmt: skip
 
 
@@ -137,7 +135,7 @@ def _filters(found: Findings) -> Markup:
               box("y0", "epistemic from"), box("y1", "to")]  # fmt: skip
     return tag(
         "div",
-        tag("div", *buttons, _class="buttons", role="group", aria_label="List a quarter"),
+        tag("div", *buttons, _class="buttons", role="group", aria_label="List a kind"),
         tag("form", *ranges, tag("button", "List this range", type="submit"), id="range",
             aria_label="List a range, as dragging across the map does"),
         _class="filters",
@@ -150,7 +148,7 @@ def _listing(found: Findings, chosen: figures.Listed) -> Markup:
         heads.append(("y", "label"))
     if found.subject.n_members > 1:
         heads.append(("v", "votes of the models"))
-    heads += [("t", "total"), ("m", "aleatoric"), ("e", "epistemic"), ("q", "quarter")]
+    heads += [("t", "total"), ("m", "aleatoric"), ("e", "epistemic"), ("q", "kind")]
     cells = [
         tag("th", tag("button", words, type="button", data_sort=key), scope="col", data_key=key)
         for key, words in heads
@@ -245,7 +243,7 @@ def distributions(found: Findings, pictures: list[Any], classes: list[Any]) -> M
     ever = len(set(found.predicted.tolist()))
     which = f"all {told}" if told == ever else f"the {told} with most to look at, of {number(ever)}"
     words = (
-        "Shares of the quarters among the predictions of a class, exact counts"
+        "Shares of the kinds among the predictions of a class, exact counts"
         f"; shown: {which} classes that were predicted."
     )
     return section(

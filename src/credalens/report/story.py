@@ -64,8 +64,8 @@ def span(lower: float, upper: float) -> str:
 
 
 def counts(found: Findings) -> list[int]:
-    """Return how many predictions lie in each quarter."""
-    return [int(c) for c in np.bincount(found.quarters, minlength=len(KINDS))]
+    """Return how many predictions are of each kind."""
+    return [int(c) for c in np.bincount(found.kinds, minlength=len(KINDS))]
 
 
 def sentences(found: Findings) -> list[str]:
