@@ -54,6 +54,12 @@ class TestFigure1:
         with pytest.raises(ValueError, match=r"Q: is a batch of shape \(2,\)"):
             witnesses(np.full((2, 3, 3), 1 / 3))
 
+    @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+    def test_a_folder_that_cannot_be_written_to_is_refused(self):
+        done = runner.invoke(commands.reproduce, ["figure1", "--out", "/proc/figures"])
+        assert done.exit_code == 2
+        assert "/proc cannot be written to" in done.output
+
     def test_panels_say_the_numbers(self):
         axes = cl.plots.decomposition([[0.7, 0.2, 0.1], [0.2, 0.7, 0.1]])
         assert pyplot.gcf() is axes[0].figure
@@ -204,6 +210,17 @@ class TestFigure2:
     def test_a_hundred_classes(self, tmp_path):
         text = figure2.run(random_predictions(40, 3, 100), tmp_path, batches=2)
         assert "Hartley is sampled" in text
+
+    def test_one_batch_has_no_spread_and_what_is_left_over_is_said(self, tmp_path):
+        one = figure2.run(random_predictions(), tmp_path, batches=1)
+        table, _ = one.split("Mean ±")
+        assert "±" not in table
+        assert "nan" not in one
+        assert "Not used" not in one
+        text = figure2.run(random_predictions(65), tmp_path, batches=3)
+        assert "Not used: the last 2, as batches are of equal size." in text
+        written = (tmp_path / "figure2.md").read_text(encoding="utf-8")
+        assert "- Not used: the last 2" in written
 
     def test_no_labels_or_too_many_batches(self):
         given = random_predictions()

@@ -171,6 +171,9 @@ def run(predictions: Predictions, out: Path, *, name: str = "figure2", **options
     columns = ("component", "family", "auc_mean", "auc_sd", "mr_mean", "mr_sd", "time")
     write_csv(out / f"{name}.csv", columns, rows)
     notes = ["Mean ± standard deviation (ddof = 1) over batches; one core.", versions()]
+    left = len(predictions.members) % len(found.oracle)
+    if left:
+        notes.append(f"Not used: the last {left}, as batches are of equal size.")
     if found.hartley_error:
         notes.append(f"Hartley is sampled: standard error at most {found.hartley_error:.2g} bits.")
     text = (
@@ -180,5 +183,5 @@ def run(predictions: Predictions, out: Path, *, name: str = "figure2", **options
         + "\n"
     )
     with replacing(out / f"{name}.md") as temporary:
-        temporary.write_text(text)
+        temporary.write_text(text, encoding="utf-8")
     return "\n".join([table.text(), *notes])

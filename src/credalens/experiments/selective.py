@@ -229,5 +229,5 @@ def write(
         "\n".join(f"- {note}" for note in notes),
     ]
     with replacing(out / f"{name}.md") as temporary:
-        temporary.write_text("\n\n".join(parts) + "\n")
+        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return "\n\n".join([*(table.text() for table in tables), "\n".join(notes)])

@@ -231,5 +231,5 @@ def run(out: Path, **options: Any) -> str:
     ):
         lead = "% " if name == "tex" else ""
         content = "\n".join([text, "", *(lead + note for note in notes)]) + "\n"
-        (out / f"table1.{name}").write_text(content)
+        (out / f"table1.{name}").write_text(content, encoding="utf-8")
     return "\n".join([table.text(), *notes])

@@ -189,7 +189,7 @@ def run(
     }
     for name, content in files.items():
         with replacing(out / name) as temporary:
-            temporary.write_text(content)
+            temporary.write_text(content, encoding="utf-8")
     write_csv(out / "table2.csv", COLUMNS, ([_blank(getattr(r, c)) for c in COLUMNS] for r in rows))
     write_datasets(out / "datasets.csv", outcome.pieces, families)
     paths = [out / name for name in (*files, "table2.csv", "datasets.csv")]

@@ -18,18 +18,20 @@ class Cell:
 
     def plain(self) -> str:
         """Return it for the terminal, where a star stands for bold."""
-        spread = f" ± {self.spread}" if self.spread else ""
-        return f"{self.text}{'*' if self.bold else ''}{spread}"
+        return f"{self.text}{'*' if self.bold else ''}{self._behind('±')}"
 
     def markdown(self) -> str:
         """Return it for Markdown."""
-        spread = f" ± {self.spread}" if self.spread else ""
-        return (f"**{self.text}**" if self.bold else self.text) + spread
+        return (f"**{self.text}**" if self.bold else self.text) + self._behind("±")
 
     def latex(self) -> str:
         """Return it for LaTeX."""
         text = rf"\textbf{{{self.text}}}" if self.bold else self.text
-        return text + (rf" $\pm$ {self.spread}" if self.spread else "")
+        return text + self._behind(r"$\pm$")
+
+    def _behind(self, sign: str) -> str:
+        """Return the spread, which a single value does not have."""
+        return "" if self.spread in ("", "nan") else f" {sign} {self.spread}"
 
 
 @dataclass

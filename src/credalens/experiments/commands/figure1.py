@@ -23,10 +23,12 @@ def command(
     ] = None,
 ) -> None:
     """Figure 1: the three uncertainties as distances on the simplex."""
+    from credalens._files import check_folder
     from credalens.datasets import read_members
     from credalens.experiments import figure1 as experiment
 
     with conduct():
+        check_folder(out)
         Q = experiment.EXAMPLE if predictions is None else read_members(predictions)
         paths = experiment.run(out, Q)
     for path in paths:
