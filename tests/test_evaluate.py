@@ -296,15 +296,6 @@ class TestCommand:
     def test_options(self, arguments, message, models):
         assert message in call("evaluate", models[0], *arguments, code=2).stderr
 
-    @pytest.mark.parametrize("n", [49, 51])
-    def test_labels_of_other_rows_are_refused_before_any_is_read(self, n, tmp_path):
-        members = predictions(n=50)[0]
-        members[0] = np.nan
-        np.save(tmp_path / "a.npy", members)
-        np.save(tmp_path / "truth.npy", np.zeros(n, int))
-        done = call("evaluate", tmp_path / "a.npy", "--labels", tmp_path / "truth.npy", code=2)
-        assert f"truth.npy: has {n} labels; pass 50, one for each row" in done.stderr
-
     def test_labels_are_needed(self, tmp_path):
         members, labels = predictions()
         np.save(tmp_path / "a.npy", members)
