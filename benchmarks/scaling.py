@@ -40,8 +40,8 @@ REPEAT = 3
 def throughput(rows_factor: float) -> str:
     """Return the table by models and classes, and the arithmetic for 10^9 rows."""
     lines = [
-        "| classes | models | measures | bytes a row | rows/s, one worker | rows/s, two | ratio "
-        "| read alone, rows/s a core | CPU us a row |",
+        "| classes | models | measures | bytes per row | rows/s, one worker | rows/s, two | ratio "
+        "| read alone, rows/s per core | CPU µs per row |",
         "|---:|---:|---|---:|---:|---:|---:|---:|---:|",
     ]
     found = {}
@@ -88,8 +88,9 @@ def arithmetic(found) -> list[str]:
     for measures in (("tv",), ("tv", "entropy")):
         rate, cpu = found[K, M, measures]
         lines.append(
-            f"- `{','.join(measures)}`: {cpu * 1e6:.2f} us of a core a row, {n * cpu / 3600:,.1f} "
-            f"core hours in all ({n / rate / 3600:,.1f} hours with the two workers above); "
+            f"- `{','.join(measures)}`: {cpu * 1e6:.2f} µs of a core per row, "
+            f"{n * cpu / 3600:,.1f} core hours in all "
+            f"({n / rate / 3600:,.1f} hours with the two workers above); "
             f"{n * cpu / 60 / cores:,.1f} minutes on {cores} cores, which would have to be given "
             f"{row * cores / cpu / 1e9:,.1f} GB/s. On that link, reading is the bottleneck from "
             f"{link / row * cpu:,.0f} cores on; with fewer, the computation is."

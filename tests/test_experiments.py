@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import credalens as cl
 from credalens.datasets import Predictions, cifar, read_members, read_predictions
-from credalens.experiments import commands, figure1, figure2, predict, table1
+from credalens.experiments import commands, figure1, figure2, predict, table1, tables
 from credalens.plots.decomposition import witnesses
 from credalens.plots.simplex import to_plane
 
@@ -428,3 +428,10 @@ class TestCifar:
             cifar.load_cifar("cifar10", tmp_path)
         with pytest.raises(ValueError, match="has 5 bytes; a record has 3073"):
             cifar.decode_cifar(b"12345", cifar.CIFAR["cifar10"])
+
+
+@pytest.mark.parametrize("name", tables.TITLES)
+def test_the_pages_of_the_results_begin_as_they_are_written(name):
+    page = Path(__file__).parents[1] / "docs" / "results" / f"{name}.md"
+    head = tables.heading(name, picture=name != "table2")
+    assert page.read_text().startswith(f"{head}\n\n")

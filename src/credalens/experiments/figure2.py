@@ -177,9 +177,7 @@ def run(predictions: Predictions, out: Path, *, name: str = "figure2", **options
     if found.hartley_error:
         notes.append(f"Hartley is sampled: standard error at most {found.hartley_error:.2g} bits.")
     text = (
-        "\n".join(
-            [f"# {heading(name)}", "", table.markdown(), "", *(f"- {note}" for note in notes)]
-        )
+        "\n".join([heading(name), "", table.markdown(), "", *(f"- {note}" for note in notes)])
         + "\n"
     )
     with replacing(out / f"{name}.md") as temporary:

@@ -224,7 +224,7 @@ def write(
     if found.hartley_error:
         notes.append(f"Hartley is sampled: standard error at most {found.hartley_error:.2g} bits.")
     parts = [
-        f"# {heading(name)}",
+        heading(name),
         *(table.markdown() for table in tables),
         "\n".join(f"- {note}" for note in notes),
     ]

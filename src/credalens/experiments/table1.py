@@ -17,7 +17,7 @@ from credalens._arrays import Array
 from credalens.experiments.figure1 import save
 from credalens.experiments.protocol import one_thread
 from credalens.experiments.table2 import write_csv
-from credalens.experiments.tables import Cell, Table, versions
+from credalens.experiments.tables import Cell, Table, heading, versions
 from credalens.plots.style import COLOURS, LINES
 
 #: Generators and classes, for measures that are polynomial in both.
@@ -225,7 +225,7 @@ def run(out: Path, **options: Any) -> str:
         versions(),
     ]
     for name, text in (
-        ("md", f"# Table 1\n\n{table.markdown()}"),
+        ("md", f"{heading('table1')}\n\n{table.markdown()}"),
         ("tex", table.latex()),
         ("txt", table.text()),
     ):

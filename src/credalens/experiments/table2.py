@@ -35,7 +35,7 @@ from credalens.experiments.summary import (
     summarize,
     ties,
 )
-from credalens.experiments.tables import Cell, Table, counted, versions
+from credalens.experiments.tables import Cell, Table, counted, heading, versions
 
 #: ``--datasets small`` means those of the paper with at most so many rows.
 SMALL = 2000
@@ -176,7 +176,7 @@ def run(
         "table2.txt": text,
         "table2.md": "\n\n".join(
             [
-                "# Table 2",
+                heading("table2", picture=False),
                 *(table.markdown() for table in shown),
                 "\n".join(f"- {note}" for note in notes),
             ]

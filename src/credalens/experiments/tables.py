@@ -107,9 +107,20 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def heading(name: str) -> str:
-    """Return the heading of the page of a figure: "Figure 3" for figure3."""
-    return f"{name[:-1].capitalize()} {name[-1]}"
+#: What the pages of tables and figures are called.
+TITLES = {
+    "table1": "growth of the time",
+    "table2": "forests on the KEEL datasets",
+    "figure2": "accuracy against rejection",
+    "figure3": "networks of growing relative likelihood",
+    "figure4": "the member that spoils it",
+}
+
+
+def heading(name: str, *, picture: bool = True) -> str:
+    """Return the heading of the page of a table or figure and, below it, its picture."""
+    title = f"{name[:-1].capitalize()} {name[-1]}: {TITLES[name]}"
+    return f"# {title}" + f"\n\n![{title}]({name}.png)" * picture
 
 
 def versions() -> str:
