@@ -85,12 +85,12 @@ def _names(groups):
 
 
 def _plain(name):
-    """Return the names of an option: the kind of its value in capitals, as in a manual."""
-    return re.sub(r"<([a-z]+)[^>]*>+", lambda kind: kind[1].upper(), name)
+    """Return the names of an option, and the kind of its value in capitals, as in a manual."""
+    return re.sub(r"<([a-z]+)[^>]*>+", lambda kind: kind[1].upper(), re.sub(" <list.*", "", name))
 
 
 def _escaped(text):
-    """Return text of the command line as reStructuredText: options and files in code font."""
+    """Return text of the command line as reStructuredText: options in code font."""
     text = re.sub(r"([\\*`|_])", r"\\\1", text.replace("  [", " ["))
     return re.sub(r"(?<![\w-])(--?[a-z][\w\\-]*)", lambda name: f"``{name[1]}``", text)
 
