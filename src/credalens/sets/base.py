@@ -37,6 +37,9 @@ def is_tv(distance: Any) -> bool:
 class CredalSet(ABC):
     """A batch of closed convex sets of probability vectors.
 
+    ``Q[i]`` picks sets of the batch, ``len(Q)`` counts those along its first axis, and ``Q <= R``
+    says of each set whether it lies in that of R.
+
     A representation must say its shape and list its corners (`extreme_points`); every other
     question is then answered here, from the corners. A representation that knows a better way
     overrides the question. One that is given by arrays begins with ``ArraySet``.
@@ -49,6 +52,8 @@ class CredalSet(ABC):
     (True, (), 3)
     >>> Q.to_hull()
     ConvexHull(batch_shape=(), n_members=3, n_classes=3, dtype=float64)
+    >>> bool(Q <= cl.Contamination([0.7, 0.2, 0.1], 0.3))
+    True
     """
 
     #: Where the data came from; results go back there.
