@@ -280,6 +280,12 @@ class TestCommand:
         assert "no threshold reaches accuracy 0.9999" in done.stdout
         assert f"at least {least_rows(0.9999, 0.95)} must be right" in done.stdout
 
+    def test_one_row_is_told_as_one(self, tmp_path):
+        np.savez(tmp_path / "a.npz", probs=[[[0.9, 0.1], [0.8, 0.2]]], labels=[0])
+        told = call("evaluate", tmp_path / "a.npz", "--target-accuracy", 0.9).stdout
+        assert "Accuracy on the only row in %: 100.00" in told
+        assert "on 1 test row; of those kept" in told
+
     def test_everything_may_be_kept(self, models):
         done = call("evaluate", models[0], "--bootstrap", 0, "--target-accuracy", 0.3)
         assert "tv_total: keep all predictions; their accuracy is at least 0.3" in done.stdout

@@ -281,13 +281,14 @@ def _guarantees(
 
 
 def _show_guarantees(answers: dict[str, "Guarantee"], target: float, confidence: float) -> None:
+    from credalens.datasets.files.source import counted
     from credalens.evaluation.guarantee import least_rows
 
     for name, found in answers.items():
         if found.threshold is None:
             typer.echo(
                 f"{name}: no threshold reaches accuracy {target:g} with confidence {confidence:g} "
-                f"on {found.n_tested} test rows; of those kept, at least "
+                f"on {counted(found.n_tested, 'test row')}; of those kept, at least "
                 f"{least_rows(target, found.confidence)} must be right."
             )
             continue
@@ -297,7 +298,7 @@ def _show_guarantees(answers: dict[str, "Guarantee"], target: float, confidence:
         typer.echo(
             f"{name}: keep {which}; their accuracy is at least {target:g} with confidence "
             f"{confidence:g} (observed {found.observed:.4f}, bound {found.bound:.4f}, "
-            f"{found.n_tested} test rows)."
+            f"{counted(found.n_tested, 'test row')})."
         )
 
 
