@@ -16,15 +16,15 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _FREE = "free space and run it again"
-_MAY_WRITE = "choose a place where you may write"
+_LEAVE = "change its permissions, or choose another place"
 #: What to do about the errors of the system that a user can do something about.
 FIXES = {
     errno.ENOSPC: _FREE,
     errno.EDQUOT: _FREE,
     errno.EFBIG: _FREE,
-    errno.EACCES: _MAY_WRITE,
-    errno.EPERM: _MAY_WRITE,
-    errno.EROFS: _MAY_WRITE,
+    errno.EACCES: _LEAVE,
+    errno.EPERM: _LEAVE,
+    errno.EROFS: _LEAVE,
     errno.ENOENT: "check the name",
     errno.ENOTDIR: "check the name",
     errno.EISDIR: "name a file",

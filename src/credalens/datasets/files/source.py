@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from credalens._arrays import Array
-from credalens._files import told
+from credalens._files import FIXES, told
 
 #: Characters of a file's contents or of a library's message that an error repeats at most.
 LONGEST = 300
@@ -67,11 +67,9 @@ def reading(path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         problem = "is not there"
         raise PredictionFileError(f"{path}: {problem}; check the name") from error
-    except PermissionError as error:
-        raise PredictionFileError(told(error, path, "ask for leave to read it")) from error
-    except IsADirectoryError as error:
-        raise PredictionFileError(told(error, path)) from error
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FIXES:
+            raise PredictionFileError(told(error, path)) from error
         lines = str(error).strip().splitlines()
         what = _shown(f"{type(error).__name__}: {lines[0] if lines else 'no details'}")
         raise PredictionFileError(

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from credalens._files import told
+from credalens._files import FIXES, told
 
 #: Errors that say in their message what is wrong with the input, the options or the machine.
 #: pyarrow raises a NotImplementedError for types of columns that it cannot turn into others.
@@ -107,7 +107,7 @@ def _one_line(error: object) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory; pass a smaller --chunk-rows, or give it more"
     # What the system says; a message that was written for the user has no number.
-    said = told(error) if isinstance(error, OSError) and error.errno else str(error)
+    said = told(error) if isinstance(error, OSError) and error.errno in FIXES else str(error)
     line = " ".join(said.split())
     name = re.match(r"\w+(?=: )", line)
     return line if name is None else OPTIONS.get(name[0], name[0]) + line[name.end() :]
