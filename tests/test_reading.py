@@ -150,6 +150,22 @@ class TestLabels:
             assert found == [True, False]
         done = call("score", model, "--labels", truth, "--label-column", "kind", "-q", code=2)
         assert "truth.csv: holds id, label, species, not a column 'kind'; name it" in done.stderr
+        (model.parent / "truth.txt").write_text("b\nb\n")
+        for name in ("truth.txt", "truth.npy"):
+            np.save(model.parent / "truth.npy", [1, 1])
+            done = call("score", model, "--labels", model.parent / name, "--label-column", "kind",
+                        "-q", code=2)  # fmt: skip
+            assert f"--label-column: {model.parent / name} has no columns" in done.stderr
+
+    def test_classes_that_are_called_as_labels_often_are(self, tmp_path):
+        (tmp_path / "m.csv").write_text("y,n\n0.9,0.1\n0.8,0.2\n")
+        (tmp_path / "truth.csv").write_text("y\nn\n")
+        found = self.correct(tmp_path / "m.csv", "--labels", tmp_path / "truth.csv")
+        assert found == [True, False]
+        (tmp_path / "truth.csv").write_text("Truth\ny\nn\n")
+        found = self.correct(tmp_path / "m.csv", "--labels", tmp_path / "truth.csv",
+                             "--label-column", "Truth")  # fmt: skip
+        assert found == [True, False]
 
     def test_too_few(self, model):
         truth = self.table(model.parent, ".csv", ("id", "label"), ("x", "b"))

@@ -67,23 +67,28 @@ class LabelFile:
 
 
 def read_labels(
-    path: str, id_name: str | None = None, column: str | None = None
+    path: str,
+    id_name: str | None = None,
+    column: str | None = None,
+    classes: Sequence[str] = (),
 ) -> tuple[Array, Array | None]:
     """Read a file of labels, one per row: ``.npy``, ``.npz``, a table, or plain text.
 
     The column, or array, is that called `column`, or one of `USUAL`, or the only one. Labels are
     held in memory, unlike predictions, and with them the identifiers, if the file has some that can
     be compared with those called `id_name`. The index of a table, which often only counts the rows,
-    is compared with another index alone.
+    is compared with another index alone. A class may be called as a column of labels often is.
     """
     names = INDEX if id_name in INDEX else () if id_name is None else (id_name, *IDS)
     ids: Array | None = None
     with reading(path):
         ending = Path(path).suffix.lower()
+        if column is not None and ending not in (".npz", ".csv", ".tsv", ".parquet"):
+            refuse_file("--label-column", f"{path} has no columns", "leave it out")
         if ending in (".npy", ".npz"):
             labels, ids = _from_arrays(path, names, column)
         elif ending in (".csv", ".tsv", ".parquet"):
-            labels, ids = _from_table(path, ending, names, column)
+            labels, ids = _from_table(path, ending, names, column, classes)
         else:
             lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
             labels = np.array([line for line in lines if line.strip()], dtype=object)
@@ -100,8 +105,8 @@ def _chosen(path: str, held: Sequence[str], column: str | None) -> str:
         known = [name for usual in USUAL for name in held if name.strip().lower() == usual]
         found = known[0] if known else held[0] if len(held) == 1 else None
     else:
-        at = column if not column.isdecimal() or int(column) >= len(held) else held[int(column)]
-        found = column if column in held else at if at in held else None
+        at = held[int(column)] if column.isdecimal() and int(column) < len(held) else None
+        found = column if column in held else at
     if found is None:
         listed = ", ".join(held) or "nothing"
         wanted = "a column of labels" if column is None else f"a column {column!r}"
@@ -122,7 +127,7 @@ def _from_arrays(
 
 
 def _from_table(
-    path: str, ending: str, id_names: Sequence[str], column: str | None
+    path: str, ending: str, id_names: Sequence[str], column: str | None, classes: Sequence[str]
 ) -> tuple[Array, Array | None]:
     import pyarrow.csv
     import pyarrow.parquet
@@ -133,11 +138,13 @@ def _from_table(
     else:
         delimiter = "\t" if ending == ".tsv" else ","
         with open(path, encoding="utf-8-sig", newline="") as file:
-            header = next(csv.reader(file, delimiter=delimiter), [])
+            first = next(csv.reader(file, delimiter=delimiter), [])
+        header = [name.strip() for name in first]
         # One column is a list of labels, unless its first line is what labels are called.
-        plain = len(header) == 1 and header[0].strip().lower() not in (*USUAL, column)
+        plain = len(header) == 1 and column is None
+        plain = plain and (header[0] in classes or header[0].lower() not in USUAL)
         header = ["label"] if plain else header
-        chosen = _chosen(path, header, None if plain else column)
+        chosen = _chosen(path, header, column)
         table = pyarrow.csv.read_csv(
             path,
             read_options=pyarrow.csv.ReadOptions(

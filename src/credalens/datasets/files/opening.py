@@ -299,13 +299,14 @@ def open_ensemble(
         if None not in (source.n_rows, first.n_rows) and source.n_rows != first.n_rows:
             refuse_file(source.path, f"has {source.n_rows} rows, {first.path} {first.n_rows}",
                         "pass models of the same rows")  # fmt: skip
+    known = _names(sources, class_names)
     truth: Array | LabelFile | None = None
     label_ids = None
     if labels is not None and by_part:
         truth = LabelFile(labels)
     elif labels is not None:
         id_name = next((source.id_name for source in sources if source.has_ids), None)
-        truth, label_ids = read_labels(labels, id_name, label_column)
+        truth, label_ids = read_labels(labels, id_name, label_column, known or ())
     n = next((source.n_rows for source in sources if source.n_rows is not None), None)
     if truth is not None and n is not None and len(truth) != n:
         refuse_labels(labels or "", len(truth), n)
@@ -313,7 +314,7 @@ def open_ensemble(
         sources,
         model_names(sources),
         first.n_classes,
-        _names(sources, class_names),
+        known,
         truth,
         labels or "",
         logits,
