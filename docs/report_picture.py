@@ -16,7 +16,7 @@ def main() -> None:
     picture = Path(__file__).parent / "images" / "report.png"
     with tempfile.TemporaryDirectory() as folder:
         demo.run(Path(folder))
-        options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1240,1510"]
+        options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1240,1490"]
         command = [browser, *options, f"--screenshot={picture}", f"{folder}/report.html"]
         subprocess.run(command, check=True, stderr=subprocess.DEVNULL)  # noqa: S603
     print(f"wrote {picture}")
