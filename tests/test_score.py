@@ -352,9 +352,12 @@ class TestGoingOn:
 
     def interrupt(self, folder, out, how, arguments):
         """Begin, and stop when five chunks are finished."""
+        # Shells let their background jobs ignore Ctrl-C, and a child would ignore it as well.
+        before = signal.signal(signal.SIGINT, signal.SIG_DFL)
         running = subprocess.Popen(
             command("score", folder / "a.npz", "-o", out, *arguments), stderr=subprocess.PIPE
         )
+        signal.signal(signal.SIGINT, before)
         while len(list(folder.glob(".*.parts/*.arrow"))) < 5:
             assert running.poll() is None
             time.sleep(0.005)
