@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -40,6 +40,18 @@ def place(index: Iterable[Any]) -> str:
     for axis, first in enumerate(lazy.FIRST.get()[: len(parts)]):
         parts[axis] += first  # a chunk counts from where it starts in the whole array
     return str(parts[0]) if len(parts) == 1 else f"({', '.join(map(str, parts))})"
+
+
+def counted(count: int, noun: str, show: Callable[[int], str] = str) -> str:
+    """Return a count and its noun, in the plural unless there is one.
+
+    Examples
+    --------
+    >>> from credalens._validation import counted
+    >>> counted(1, "row"), counted(3, "row")
+    ('1 row', '3 rows')
+    """
+    return f"{show(count)} {noun}{'' if count == 1 else 's'}"
 
 
 @functools.cache

@@ -65,10 +65,10 @@ def score_partitions(
 ) -> None:
     """Score all partitions that are not finished yet."""
     from credalens._files import locked
+    from credalens._validation import counted
     from credalens.cli.score import describe, skipped_path, tell_dropped
     from credalens.datasets.cluster.client import connected
     from credalens.datasets.cluster.engine import ScoreJob
-    from credalens.datasets.files.source import counted
 
     if output is None or output.suffix.lower() in SINGLE:
         raise ValueError("-o: --engine dask writes a folder; name one, e.g. -o scores")

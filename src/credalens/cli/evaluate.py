@@ -281,7 +281,7 @@ def _guarantees(
 
 
 def _show_guarantees(answers: dict[str, "Guarantee"], target: float, confidence: float) -> None:
-    from credalens.datasets.files.source import counted
+    from credalens._validation import counted
     from credalens.evaluation.guarantee import least_rows
 
     for name, found in answers.items():

@@ -133,7 +133,7 @@ def _check_report(path: Path, partly: bool) -> None:
 
 def describe(ensemble: "Ensemble", manners: Manners) -> None:
     """Say what was opened, if that is wanted, and what is surely not meant."""
-    from credalens.datasets.files.source import counted
+    from credalens._validation import counted
 
     if manners.verbose:
         rows = ensemble.n_rows
@@ -199,8 +199,8 @@ class _Task:
     def to_file(self, output: Path, resume: bool, measuring: Measuring) -> None:
         """Write a file; what is finished survives an interruption."""
         from credalens._files import locked, writing
+        from credalens._validation import counted
         from credalens.datasets.files.output import Parts, check_output
-        from credalens.datasets.files.source import counted
 
         check_output(output)
         side = skipped_path(output)
@@ -213,7 +213,7 @@ class _Task:
 
     def _fill(self, parts: "Parts", side: Path) -> tuple[int, int]:
         """Compute what is missing; return the number of rows, and of those left out."""
-        from credalens.datasets.files.source import counted
+        from credalens._validation import counted
 
         rows = parts.finished
         if rows:
@@ -310,7 +310,7 @@ def write_dropped(dropped: list[Any], side: Path) -> None:
 
 def tell_dropped(count: int, side: Path) -> None:
     """Say how many rows were left out, even to those who want quiet."""
-    from credalens.datasets.files.source import counted
+    from credalens._validation import counted
 
     if count:
         note(f"credalens: left out {counted(count, 'bad row')}; see {side}")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from credalens._files import replacing
+from credalens._validation import counted
 from credalens.datasets import (
     BUNDLED,
     KEEL,
@@ -35,7 +36,7 @@ from credalens.experiments.summary import (
     summarize,
     ties,
 )
-from credalens.experiments.tables import Cell, Table, counted, heading, versions
+from credalens.experiments.tables import Cell, Table, heading, versions
 
 #: ``--datasets small`` means those of the paper with at most so many rows.
 SMALL = 2000

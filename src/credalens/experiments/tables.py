@@ -95,18 +95,6 @@ class Table:
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a count and its noun, in the plural unless there is one.
-
-    Examples
-    --------
-    >>> from credalens.experiments.tables import counted
-    >>> counted(1, "split"), counted(3, "split")
-    ('1 split', '3 splits')
-    """
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 #: What the pages of tables and figures are called.
 TITLES = {
     "table1": "growth of the time",

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from credalens import _validation
 from credalens.evaluation import rejection_order
 from credalens.evaluation.kinds import KINDS
 from credalens.report.data import Findings
@@ -126,7 +127,7 @@ def _some(count: int) -> str:
 
 def counted(count: int, noun: str) -> str:
     """Return a count and its noun, in the plural unless there is one."""
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+    return _validation.counted(count, noun, number)
 
 
 def sizes(found: Findings) -> str:

@@ -11,12 +11,13 @@ import numpy as np
 
 from credalens import _validation
 from credalens._arrays import BLOCK_BYTES, Array
+from credalens._validation import counted
 from credalens.datasets.files.labels import (
     LabelFile,
     first_difference,
     missing,
 )
-from credalens.datasets.files.source import Block, Source, counted, refuse_file
+from credalens.datasets.files.source import Block, Source, refuse_file
 from credalens.evaluation.labels import UNKNOWN, label_indices, numbered
 from credalens.sets import ConvexHull
 

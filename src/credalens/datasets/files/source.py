@@ -29,11 +29,6 @@ class PredictionFileError(ValueError):
     """A file that cannot be used; one line says which, where, and what to do."""
 
 
-def counted(count: int, what: str) -> str:
-    """Return a number and what it counts, in the plural unless there is one."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def refuse_file(
     path: str, problem: str, fix: str, row: int | None = None, overall: int | None = None
 ) -> NoReturn:
