@@ -20,6 +20,7 @@ from credalens.distances import (
     TotalVariation,
     Wasserstein,
     as_distance,
+    transport,
 )
 from credalens.distances import farthest as farthest_module
 from credalens.distances.choquet import (
@@ -538,3 +539,25 @@ def test_all_orderings_really_are_listed() -> None:
         assert len(both) == count
         full = itertools.product(range(labels.max() + 1), repeat=4)
         assert both == {t for t in full if len(set(t)) == labels.max() + 1}
+
+
+# ---------------------------------------------------------------- many corners
+
+
+def test_pairs_are_bounded_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond 7 classes Wasserstein distances are compared pair by pair."""
+    P, d = disagreeing(3, 12, 9), Wasserstein(plane_metric(9))
+    whole = cl.epistemic_uncertainty(P, d)
+    expected = [max(oracle.wasserstein(p, q, d.cost) for p in one for q in one) / 2 for one in P]
+    np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-9)
+    monkeypatch.setattr(transport, "BLOCK_FLOATS", 40)
+    np.testing.assert_array_equal(cl.epistemic_uncertainty(P, d), whole)
+
+
+def test_more_corners_than_can_be_compared_are_refused() -> None:
+    P = dirichlet(1, 5001, 9)
+    few = "compares all 5,001 corners of a set with one another; pass sets of at most 5,000 corners"
+    with pytest.raises(ValueError, match=f"^distance: is a Wasserstein distance, which {few}"):
+        cl.epistemic_uncertainty(P, Wasserstein(plane_metric(9)))
+    with pytest.raises(ValueError, match=f"^distance: is an MMD, whose aleatoric .* {few}"):
+        cl.aleatoric_uncertainty(P, MMD(random_kernel(9)))

@@ -13,6 +13,8 @@ from credalens import _validation
 from credalens._arrays import Array, lazy, namespace, native, origin_of, per_instance, to_numpy
 from credalens.distances.choquet import lipschitz_bound
 
+#: Most points whose distances from one another are held.
+MOST_POINTS = 5000
 #: Numbers that a step over a block of instances may hold at once: 1 MB, which stays in the cache.
 BLOCK_FLOATS = 1 << 17
 
@@ -251,6 +253,16 @@ class Distance(ABC):
         difference = native.widened(pair[0]) - native.widened(pair[1])
         apart = norm.scale * native.norm(native.mapped(difference, norm.matrix), norm.order)
         return namespace(apart).astype(apart, pair[0].dtype, copy=False)
+
+
+def refuse_many(points: int, whose: str) -> None:
+    """Refuse sets of more corners than can be compared with one another."""
+    if points > MOST_POINTS:
+        _validation.refuse(
+            "distance",
+            f"is {whose} compares all {points:,} corners of a set with one another",
+            f"pass sets of at most {MOST_POINTS:,} corners or members",
+        )
 
 
 def block_rows(points: Array, times: int = 1) -> int:

@@ -19,13 +19,11 @@ from credalens.distances.base import (
     Questions,
     Seminorm,
     block_rows,
+    refuse_many,
     square_matrix,
 )
 from credalens.distances.farthest import farthest
 from credalens.distances.projection import nearest
-
-#: Most points whose distances from one another are held.
-MOST_POINTS = 5000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,13 +228,7 @@ class MMD(Distance):
 
         points = Q.to_hull().members
         M = points.shape[-2]
-        if M > MOST_POINTS:
-            _validation.refuse(
-                "distance",
-                f"is an MMD, whose aleatoric uncertainty compares all {M:,} corners of a set with "
-                "one another",
-                f"pass sets of at most {MOST_POINTS:,} corners or members",
-            )
+        refuse_many(M, "an MMD, whose aleatoric uncertainty")
         rows = max(1, min(512, block_rows(points, 1 + M)))
         lower, upper, error = per_instance(points, kernel, [()] * 3, rows=rows)
         return lower, upper, error

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from credalens._arrays import Array
-from credalens.distances.base import BLOCK_FLOATS
+from credalens.distances.base import BLOCK_FLOATS, refuse_many
 
 
 def lipschitz_functions(metric: Array, *, ties: bool) -> Array:
@@ -67,6 +67,7 @@ def widest_pair(metric: Array, rows: Array) -> tuple[Array, tuple[Array, Array]]
     ``metric(., y)`` lower bounds; pairs are solved from the largest upper bound down until none is
     above the best.
     """
+    refuse_many(rows.shape[1], "a Wasserstein distance, which")
     emd2 = _solver()
     first, second = np.triu_indices(rows.shape[1], 1)
     result, pairs = np.zeros(len(rows)), np.zeros(len(rows), np.intp)
@@ -75,14 +76,14 @@ def widest_pair(metric: Array, rows: Array) -> tuple[Array, tuple[Array, Array]]
     chunk = max(1, BLOCK_FLOATS // (len(first) * rows.shape[2]))
     for start in range(0, len(rows), chunk):
         part = rows[start : start + chunk]
-        difference = part[:, first] - part[:, second]
-        lower, upper = _bounds(metric, difference)
+        lower, upper = _pair_bounds(metric, part, first, second)
         best, widest = lower.max(axis=1), lower.argmax(axis=1)
-        for i, order in enumerate(np.argsort(-upper, axis=1, kind="stable")):
-            for pair in order:
-                if upper[i, pair] <= best[i]:
+        for i, bounds in enumerate(upper):
+            open_ones = np.flatnonzero(bounds > best[i])
+            for pair in open_ones[np.argsort(-bounds[open_ones], kind="stable")]:
+                if bounds[pair] <= best[i]:
                     break
-                d = difference[i, pair]
+                d = part[i, first[pair]] - part[i, second[pair]]
                 cost = _cost(emd2, metric, np.maximum(d, 0), np.maximum(-d, 0))
                 if cost > best[i]:
                     best[i], widest[i] = cost, pair
@@ -109,6 +110,17 @@ def potentials(metric: Array, p: Array, q: Array) -> Array:
         _, log = emd(supply, demand, block, numItermax=10_000_000, log=True)
         functions[i] = (metric[:, sinks] - log["v"]).min(axis=1)
     return functions
+
+
+def _pair_bounds(metric: Array, rows: Array, first: Array, second: Array) -> tuple[Array, Array]:
+    """Return `_bounds` of pairs of rows of each instance, ``(b, pairs)`` each, block by block."""
+    lower, upper = np.empty((2, len(rows), len(first)))
+    step = max(1, BLOCK_FLOATS // (len(rows) * rows.shape[2]))
+    for at in range(0, len(first), step):
+        some = slice(at, at + step)
+        apart = rows[:, first[some]] - rows[:, second[some]]
+        lower[:, some], upper[:, some] = _bounds(metric, apart)
+    return lower, upper
 
 
 def _bounds(metric: Array, difference: Array) -> tuple[Array, Array]:
