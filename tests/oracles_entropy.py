@@ -9,6 +9,7 @@ import math
 import warnings
 
 import numpy as np
+import pytest
 
 
 def renormalised(P: np.ndarray) -> np.ndarray:
@@ -28,8 +29,7 @@ def upper_entropy(P: np.ndarray) -> float:
     Returned is the entropy that the solver's weights attain, not the objective that it reports: a
     lower bound, whatever the solver's tolerance.
     """
-    import cvxpy as cp
-
+    cp = pytest.importorskip("cvxpy", reason="the solver comes with the test group only")
     P = renormalised(P)
     P = P[:, P.max(axis=0) > 0]
     weights = cp.Variable(len(P), nonneg=True)
