@@ -65,6 +65,22 @@ class TestReasons:
         assert (sure.kind, sure.text) == ("clear", f"{said} 0.00")
         assert (sure.models, sure.classes) == (None, None)
 
+    @pytest.mark.parametrize("distance", ["tv", "ordinal", "kolmogorov"])
+    @pytest.mark.parametrize("K", [2, 5, 10])
+    def test_ignorance_is_not_clear(self, distance, K):
+        (reason,) = explain(np.full((1, 2, K), 1 / K), distance)
+        assert reason.kind == "ambiguous"
+
+    def test_rounding_does_not_decide(self):
+        """Pairs of models that are 0.4 apart, whichever way they are written; 60:40 likewise."""
+        p = np.arange(7) / 10
+        pairs = np.stack([p, 1 - p, p + 0.4, 0.6 - p], axis=-1).reshape(-1, 2, 2)
+        for members in (pairs, pairs.astype(np.float32)):
+            assert {reason.kind for reason in explain(members)} <= {"unknown", "both"}
+        for kind in (np.float64, np.float32):
+            (reason,) = explain(np.array([[[0.6, 0.4]] * 2], kind))
+            assert reason.kind == "ambiguous"
+
     def test_one_member_is_told_as_one(self):
         (hard,), (easy,) = explain([[[0.5, 0.5]]]), explain([[[0.7, 0.3]]])
         assert hard.text == "the model finds the input hard to tell: risk 0.50"

@@ -13,7 +13,8 @@ import numpy as np
 from credalens import _validation
 from credalens._arrays import Array
 from credalens.distances import Distance, Kolmogorov, TotalVariation
-from credalens.measures import Interval
+from credalens.measures import Interval, aleatoric_uncertainty
+from credalens.sets import ConvexHull
 
 #: Level that makes an input ambiguous, and the models disagree. Two sure models that contradict
 #: each other span risks from 0 to 1/2, with midpoint 1/4; three reach 1/3, four 3/8: below 0.4 all
@@ -76,23 +77,25 @@ class Rule:
     """The two thresholds that tell the kinds apart.
 
     A prediction is *ambiguous* if the midpoint of its aleatoric interval is at least ``level``
-    times ``scale``: the plausible models see about that risk. It is *unknown* if epistemic
-    uncertainty is at least half of that: two models are ``level`` times ``scale`` or more apart. It
-    may be *both*; what is neither is *clear*.
+    times ``risk``: the plausible models see about that risk. It is *unknown* if epistemic
+    uncertainty is at least half of ``level`` times ``scale``: two models are ``level`` times
+    ``scale`` or more apart. It may be *both*; what is neither is *clear*.
 
     Neither the midpoint nor epistemic uncertainty is ever larger than total uncertainty, so that
-    what has less of it than half of ``level`` times ``scale`` (0.2 for total variation) is clear.
+    what has less of it than both thresholds (0.2 for total variation) is clear.
     """
 
-    #: Share of the largest risk that counts.
+    #: Share of what can be that counts.
     level: float
     #: Largest distance between two sure predictions: 1 for total variation.
     scale: float
+    #: Largest risk of any distribution over K classes, times K / (K - 1): 1 for total variation.
+    risk: float
 
     @property
     def aleatoric(self) -> float:
         """Midpoint of the aleatoric interval from which an input is ambiguous."""
-        return self.level * self.scale
+        return self.level * self.risk
 
     @property
     def epistemic(self) -> float:
@@ -105,11 +108,12 @@ class Rule:
         Examples
         --------
         >>> risks = Interval([0.1, 0.5, 0.1, 0.5], [0.2, 0.5, 0.2, 0.5])
-        >>> Rule(0.4, 1.0).codes(risks, [0.1, 0.1, 0.3, 0.3])
+        >>> Rule(0.4, 1.0, 1.0).codes(risks, [0.1, 0.1, 0.3, 0.3])
         array([0, 1, 2, 3], dtype=uint8)
         """
-        # Of either precision alike, so that a row is of one kind wherever it is asked for.
-        lower, upper, apart = (np.asarray(x, np.float64) for x in (*aleatoric, epistemic))
+        # Rounding in either precision does not decide.
+        slack = 1e-6 * self.scale
+        lower, upper, apart = (np.asarray(x, np.float64) + slack for x in (*aleatoric, epistemic))
         ambiguous, unknown = (lower + upper) / 2 >= self.aleatoric, apart >= self.epistemic
         return ambiguous.astype(np.uint8) + 2 * unknown.astype(np.uint8)
 
@@ -122,11 +126,15 @@ def make_rule(level: Any, distance: Distance, n_classes: int) -> Rule:
         number = float("nan")
     if not 0 < number < 1:
         _validation.refuse("second_look", f"is {level!r}", "pass a number between 0 and 1")
-    return Rule(number, _largest(distance, n_classes))
+    if n_classes == 1 or isinstance(distance, TotalVariation):
+        return Rule(number, 1.0, 1.0)
+    everything = ConvexHull(np.eye(n_classes)[None])
+    risk = float(aleatoric_uncertainty(everything, distance).upper[0])
+    return Rule(number, _largest(distance, n_classes), risk * n_classes / (n_classes - 1))
 
 
 def _largest(distance: Distance, n_classes: int) -> float:
-    if n_classes == 1 or isinstance(distance, TotalVariation | Kolmogorov):
+    if isinstance(distance, Kolmogorov):
         return 1.0
     if distance.dirac_costs is not None:
         return float(distance.dirac_costs.max())

@@ -144,7 +144,7 @@ def sizes(found: Findings) -> str:
 
 def rule_in_words(found: Findings) -> str:
     """Say what makes a prediction deserve a second look."""
-    rule = found.rule
+    rule, K = found.rule, found.subject.n_classes
     if found.subject.distance == "tv":
         level = f"{rule.level:g}"
         return (
@@ -156,7 +156,8 @@ def rule_in_words(found: Findings) -> str:
         )
     return (
         f"The rule: an input is ambiguous if the midpoint of its aleatoric interval is at least "
-        f"{rule.aleatoric:g}, and the models disagree if epistemic uncertainty is at least "
-        f"{rule.epistemic:g}: {rule.level:g} and half of that of the largest distance between two "
-        f"sure predictions, {rule.scale:g}. Either deserves a second look."
+        f"{rule.aleatoric:.4g}, and the models disagree if epistemic uncertainty is at least "
+        f"{rule.epistemic:.4g}: {rule.level:g} of the largest risk with {K} classes, times "
+        f"{K}/{K - 1}, and of half the largest distance between two sure predictions, "
+        f"{rule.scale:.4g}. Either deserves a second look."
     )
