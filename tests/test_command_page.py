@@ -15,9 +15,9 @@ from credalens.cli import app
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 
 
-def consoles():
-    """The commands of the page with what they print, in order."""
-    for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S):
+def consoles(text):
+    """The commands of a page with what they print, in order."""
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.S | re.M):
         for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
             yield part.partition("\n")[::2]
 
@@ -32,7 +32,7 @@ def test_the_examples_print_what_the_page_says(tmp_path):
     path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     seen = 0
-    for command, expected in consoles():
+    for command, expected in consoles(PAGE.read_text(encoding="utf-8")):
         done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True,
                               env={**os.environ, "PATH": path})  # fmt: skip
         found = done.stdout + done.stderr

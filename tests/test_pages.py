@@ -2,21 +2,16 @@
 
 import doctest
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from test_command_page import consoles
+
 DOCS = Path(__file__).parents[1] / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-
-
-def terminal(text):
-    """Return the commands of a page's console blocks, each with what is shown below it."""
-    for block in re.findall(r"^```console\n(.*?)^```", text, re.M | re.S):
-        yield from re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)
 
 
 @pytest.mark.slow
@@ -27,7 +22,9 @@ def test_commands(page):
     for example in doctest.DocTestParser().get_examples(text):
         exec(example.source, names)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for command, shown in terminal(text):
+    commands = list(consoles(text))
+    assert len(commands) > 2
+    for command, shown in commands:
         done = subprocess.run(
             ["bash", "-c", command], cwd=names["folder"], env=os.environ | {"PATH": path},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -1,8 +1,6 @@
 """What files are taken for: headers or rows, labels of which rows, input or output."""
 
-import io
 import json
-from contextlib import redirect_stdout
 
 import numpy as np
 import pyarrow as pa
@@ -218,16 +216,6 @@ def test_ids_of_which_some_are_missing_stay_what_they_are(kind, tmp_path):
             texts = ["" if value is None else str(value).lower() for value in given.to_pylist()]
             lines = out.read_text().splitlines()[1:] if ending == ".csv" else read(out)["id"]
             assert [str(line).split(",")[0].lower() for line in lines] == texts
-
-
-def test_names_are_not_taken_for_markup(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    from credalens.cli.score import show_table
-
-    with redirect_stdout(io.StringIO()) as told:
-        show_table("of [/b]", {"id [/i]": ["[/red]", "[bold]x"], "y": [0.5, 1.0]})
-    for text in ("of [/b]", "id [/i]", "[/red]", "[bold]x"):
-        assert text in told.getvalue()
 
 
 class TestWhereItIsWritten:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +211,15 @@ class TestPieces:
         store.check()
         with pytest.raises(pieces.OtherRunError, match="another members, seed; choose another"):
             pieces.Store(tmp_path / "new", Config(seed=1, members=3, bins=5)).check()
+
+    def test_a_run_that_began_meanwhile_is_not_mixed_with(self, tmp_path):
+        stores = [pieces.Store(tmp_path / "new", replace(TINY, seed=seed)) for seed in (0, 1)]
+        for store in stores:
+            store.check()
+        stores[0].write({"dataset": "a", "split": 0})
+        with pytest.raises(pieces.OtherRunError, match="another seed"):
+            stores[1].write({"dataset": "a", "split": 1})
+        assert [path.name for path in (tmp_path / "new" / "pieces").iterdir()] == ["a-00.json"]
 
     def test_finished_pieces_are_not_computed_again(self, tmp_path, monkeypatch):
         first = table2.run(iris(), tmp_path, splits=2, config=TINY, families=["tv"])

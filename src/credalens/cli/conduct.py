@@ -3,7 +3,7 @@
 It is written down where the lower layer of the two can see it.
 """
 
-from credalens.experiments.commands._running import EXPECTED, conduct, note
+from credalens.experiments.commands._running import conduct, note
 from credalens.experiments.commands._running import row_progress as progress
 
-__all__ = ["EXPECTED", "conduct", "note", "progress"]
+__all__ = ["conduct", "note", "progress"]

@@ -11,6 +11,8 @@ from credalens import _validation
 from credalens._arrays import Array
 from credalens.evaluation.rejection import RejectionCurve, rejection_curve, rejection_order
 
+#: Points of curves that are resampled at once.
+BLOCK = 1 << 18
 #: Shares rejected at which the accuracy of the rest is told.
 REJECTED = (0.0, 0.1, 0.2, 0.5)
 
@@ -86,7 +88,11 @@ def score_quality(
         rng = np.random.default_rng(_validation.seed(random_state))
         # Drawn by itself, and first, so that the accuracy on all rows is the same for every score.
         everything = rng.binomial(n, ordered.mean(), n_bootstrap) / n
-        draws = _numbers(_resampled(ordered, rejected, n_bootstrap, rng) / (n - rejected))
+        block = max(1, BLOCK // len(rejected))
+        sizes = [min(block, n_bootstrap - done) for done in range(0, n_bootstrap, block)]
+        draws = np.concatenate(
+            [_numbers(_resampled(ordered, rejected, size, rng) / (n - rejected)) for size in sizes]
+        )
         draws[:, 2] = everything
         tail = (1 - confidence) / 2
         low, high = np.quantile(draws, [tail, 1 - tail], axis=0)

@@ -43,16 +43,17 @@ def check_settings(path: Path, wanted: dict[str, Any], what: str, option: str) -
         )
 
 
-def keep_settings(path: Path, settings: dict[str, Any]) -> None:
-    """Make the folder of `path` and keep the settings there, if there are none yet.
+def keep_settings(path: Path, wanted: dict[str, Any], what: str, option: str) -> None:
+    """Make the folder of `path` and keep the settings there; see `check_settings`.
 
-    Called when the first result is at hand or certain to come: a run that cannot begin leaves no
-    folder.
+    Called when a result is at hand or certain to come: a run that cannot begin leaves no folder.
+    Meanwhile another run may have begun there.
     """
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as temporary:
-            temporary.write_text(json.dumps(settings, indent=1) + "\n")
+            temporary.write_text(json.dumps(wanted, indent=1) + "\n")
+    check_settings(path, wanted, what, option)
 
 
 @dataclass
@@ -69,7 +70,10 @@ class Store:
 
     def check(self) -> None:
         """Refuse a folder with pieces of another configuration, or that cannot be written to."""
-        check_settings(self.settings, self.config.describe(), "a run", "--out")
+        check_settings(*self._settings())
+
+    def _settings(self) -> tuple[Path, dict[str, Any], str, str]:
+        return self.settings, self.config.describe(), "a run", "--out"
 
     def path(self, name: str, split: int) -> Path:
         """Return where a piece is kept."""
@@ -91,7 +95,7 @@ class Store:
 
     def write(self, piece: Piece) -> None:
         """Keep a piece; it is there whole or not at all. The first one makes the folder."""
-        keep_settings(self.settings, self.config.describe())
+        keep_settings(*self._settings())
         self.folder.joinpath("pieces").mkdir(exist_ok=True)
         with replacing(self.path(piece["dataset"], piece["split"])) as temporary:
             temporary.write_text(json.dumps(piece) + "\n")

@@ -113,15 +113,15 @@ def obtain(
     progress : bool, optional
         A progress bar; by default on a terminal only.
     """
-    described = folder / "settings.json"
-    check_settings(described, settings.describe(), "an ensemble", "--ensemble")
+    described = folder / "settings.json", settings.describe(), "an ensemble", "--ensemble"
+    check_settings(*described)
     path = folder / "predictions.npz"
     if not path.exists():
         images = _cut(load_images(settings.dataset, data), settings.size)
         # Without PyTorch or the network there will be no training, and no folder is made for it.
         importlib.import_module("credalens.predictors.torch")
         find_factory(settings.backbone)
-        keep_settings(described, settings.describe())
+        keep_settings(*described)
         fitted, times = _fit(settings, images, folder / "checkpoints", device, progress)
         _write(path, fitted, images, times)
     return _read(path, settings)
