@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from itertools import pairwise
 
@@ -220,6 +221,19 @@ class TestPipes:
             timeout=60,
         )  # fmt: skip
         assert np.array_equal(read(folder / "s.jsonl")["label"], labels)
+
+    @pytest.mark.parametrize("what", ["labels.txt", "cost.csv"])
+    def test_a_run_with_piped_labels_or_costs_cannot_go_on(self, what, models, tmp_path):
+        pipe, out = tmp_path / what, tmp_path / "s.csv"
+        os.mkfifo(pipe)
+        text = "0,1,1\n1,0,1\n1,1,0\n" if what == "cost.csv" else "0\n" * 50
+        option = "--distance" if what == "cost.csv" else "--labels"
+        writer = threading.Thread(target=pipe.write_text, args=(text,))
+        writer.start()
+        done = call("score", models[0], option, pipe, "-o", out, "--resume", code=2)
+        writer.join()
+        assert "--resume: what comes through a pipe cannot be read again; name" in done.stderr
+        assert leftovers(tmp_path) == []
 
     def test_a_reader_that_stops(self, tmp_path):
         np.save(tmp_path / "a.npy", predictions(n=3000, M=2)[0])
@@ -478,7 +492,8 @@ def test_the_most_uncertain_first_on_a_terminal(models, monkeypatch):
     monkeypatch.setattr(
         "credalens.cli.score.show_table", lambda title, columns: shown.update(columns)
     )
-    _Task(ensemble, Measuring().scores(3), inputs, Manners(quiet=True)).to_terminal(5)
+    task = _Task(ensemble, Measuring().scores(3), inputs, Measuring(), Manners(quiet=True))
+    task.to_terminal(5)
     assert shown["row"] == cl.rejection_order(total)[:5].tolist()
     assert list(shown)[:3] == ["row", "prediction", "tv_total"]
 

@@ -121,6 +121,11 @@ class Inputs:
         named = map(Path, filter(None, (self.labels, self.class_names)))
         return [*measuring.files, *(path for path in named if path.is_file())]
 
+    def piped(self, measuring: "Measuring") -> bool:
+        """Tell whether something comes through a pipe, which can be read once only."""
+        beside = [*measuring.files, *(() if self.labels is None else (Path(self.labels),))]
+        return "-" in self.files or not all(path.is_file() for path in beside)
+
     def settings(self, measuring: "Measuring", summary: str) -> dict[str, Any]:
         """Return what scores depend on, besides the predictions: files by what they hold.
 
@@ -167,9 +172,10 @@ class Measuring:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files that the distance was read from."""
-        path = Path(self.distance.removeprefix("cost:").removeprefix("kernel:"))
-        return (path,) if path.is_file() else ()
+        """Files that the distance is read from."""
+        if self.distance in NAMES:
+            return ()
+        return (Path(self.distance.removeprefix("cost:").removeprefix("kernel:")),)
 
     def scores(self, n_classes: int, summary: str = "interval") -> "ScoreColumns":
         """Return the columns to compute."""

@@ -104,11 +104,11 @@ def score(
         scores = measuring.scores(ensemble.n_classes, summary)
         inputs.keep(ensemble, measuring, output, skipped_path(output), report)
         describe(ensemble, manners)
-        task = _Task(ensemble, scores, inputs, manners)
+        task = _Task(ensemble, scores, inputs, measuring, manners)
         if report is not None:
             task.also_report()
         if output is not None:
-            task.to_file(output, resume, measuring)
+            task.to_file(output, resume)
         elif resume:
             raise ValueError("--resume: needs a file to go on with; name it by -o")
         elif sys.stdout.isatty():
@@ -159,9 +159,16 @@ def describe(ensemble: "Ensemble", manners: Manners) -> None:
 class _Task:
     """Scores on their way from chunks to a file, a pipe or a terminal."""
 
-    def __init__(self, ensemble: "Ensemble", scores: Any, inputs: Inputs, manners: Manners) -> None:
+    def __init__(
+        self,
+        ensemble: "Ensemble",
+        scores: Any,
+        inputs: Inputs,
+        measuring: Measuring,
+        manners: Manners,
+    ) -> None:
         self.ensemble, self.scores = ensemble, scores
-        self.inputs, self.manners = inputs, manners
+        self.inputs, self.measuring, self.manners = inputs, measuring, manners
         self._report: Any = None
         self._start = time.perf_counter()
 
@@ -196,7 +203,7 @@ class _Task:
                 yield chunk, as_batch(columns, self.ensemble.id_type)
                 show(chunk.stop, self.ensemble.expected_rows)
 
-    def to_file(self, output: Path, resume: bool, measuring: Measuring) -> None:
+    def to_file(self, output: Path, resume: bool) -> None:
         """Write a file; what is finished survives an interruption."""
         from credalens._files import locked, writing
         from credalens._validation import counted
@@ -204,7 +211,7 @@ class _Task:
 
         check_output(output)
         side = skipped_path(output)
-        task = self._described(resume, measuring)
+        task = self._described(resume)
         with locked(output), writing(output, "free space, and go on by --resume" * self._resumes):
             parts = Parts(output, task, resume)
             rows, dropped = self._fill(parts, side)
@@ -237,19 +244,19 @@ class _Task:
     @property
     def _resumes(self) -> bool:
         """Whether a run that is stopped can go on: what came through a pipe is gone."""
-        return all(source.path != "stdin" for source in self.ensemble.sources)
+        return not self.inputs.piped(self.measuring)
 
-    def _described(self, resume: bool, measuring: Measuring) -> dict[str, Any]:
+    def _described(self, resume: bool) -> dict[str, Any]:
         """Return what must be the same for a run to go on."""
         from credalens.datasets.files.scoring import described
         from credalens.datasets.files.source import stamp
 
         if resume and not self._resumes:
-            raise ValueError("--resume: cannot be used with standard input; name files")
+            raise ValueError("--resume: what comes through a pipe cannot be read again; name files")
         sources = self.ensemble.sources
         spans = (span for source in sources for span in source.spans(0, source.n_rows or 0))
         return {
-            **self.inputs.settings(measuring, self.scores.summary),
+            **self.inputs.settings(self.measuring, self.scores.summary),
             **described(self.ensemble, self.scores),
             "files": [[str(Path(path).resolve()), stamp(path)] for path, _, _ in spans],
             "handling of bad rows": self.inputs.on_error,
