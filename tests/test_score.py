@@ -323,9 +323,20 @@ class TestFaults:
         other.write_text("row,id,file,reason\n1,,a.npz,is bad\n")
         call("score", folder)
         assert other.exists()
-        side.write_text("a,b\n1,2\n")  # somebody else's
-        call("score", folder, "-o", out)
-        assert side.exists()
+        for text in (b"a,b\n1,2\n", b"caf\xe9,b\n1,2\n"):  # somebody else's
+            side.write_bytes(text)
+            call("score", folder, "-o", out)
+            assert side.read_bytes() == text
+
+    def test_scores_are_in_place_before_what_was_left_out(self, models, tmp_path):
+        folder, members, labels = models
+        members[4, 1, 2] = np.nan
+        write_npz(folder / "1.npz", members[:, 1], labels)
+        out = tmp_path / "scores.csv"
+        (tmp_path / "scores.skipped.csv").mkdir()
+        done = call("score", folder, "-o", out, "--on-error", "skip", code=2)
+        assert "scores.skipped.csv: is a directory; name a file" in done.stderr
+        assert len(read(out)["row"]) == 49
 
     def test_every_row_bad(self, tmp_path):
         np.save(tmp_path / "a.npy", np.full((9, 2, 3), np.nan))

@@ -6,6 +6,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +21,7 @@ from credalens._arrays import Array
 from credalens._files import replacing
 from credalens.datasets.files.ensemble import Dropped
 from credalens.datasets.files.opening import SKIPPED, columns_of
-from credalens.datasets.files.source import refuse_file
+from credalens.datasets.files.source import PredictionFileError, refuse_file
 
 #: Gives the record batches of a table, from the first, whenever it is called.
 Batches = Callable[[], Iterator[Any]]
@@ -274,8 +275,8 @@ class Parts:
         whole = self.folder / f"whole{self.out.suffix}"
         WRITERS[self.out.suffix.lower()](batches, whole)
         dropped = self.dropped()
-        put_skipped(dropped, skipped)
         whole.replace(self.out)
+        put_skipped(dropped, skipped)
         self.discard()
         return dropped
 
@@ -307,5 +308,6 @@ def put_skipped(dropped: Sequence[Dropped], path: Path) -> None:
 
 def remove_skipped(path: Path) -> None:
     """Remove the rows that an earlier run has left out, but no file of anything else."""
-    if path.is_file() and tuple(columns_of(path)) == SKIPPED:
-        path.unlink()
+    with suppress(PredictionFileError):  # what cannot be read is not ours
+        if path.is_file() and tuple(columns_of(path)) == SKIPPED:
+            path.unlink()
