@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -189,6 +190,21 @@ class TestLabels:
         (tmp_path / "truth.txt").write_text("1.0\n1.0\n")
         found = self.correct(tmp_path / "m.csv", "--header", "--labels", tmp_path / "truth.txt")
         assert found == [False, True]
+
+    @pytest.mark.parametrize("rows", [4, 12])
+    def test_truth_values_are_indices_in_any_chunk(self, rows, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)  # where it is told which row is left out
+        labels = [True, False] * 5 + [None, True]
+        table = pa.table({"a": [0.1] * 12, "b": [0.9] * 12, "label": labels})
+        pyarrow.parquet.write_table(table, tmp_path / "m.parquet")
+        pyarrow.csv.write_csv(table.drop_columns("label"), tmp_path / "n.csv")
+        (tmp_path / "truth.txt").write_text("".join(f"{x}\n" for x in labels))
+        options = ("--on-error", "skip", "--chunk-rows", rows)
+        right = [bool(label) for label in labels if label is not None]
+        assert self.correct(tmp_path / "m.parquet", *options) == right
+        assert (
+            self.correct(tmp_path / "n.csv", *options, "--labels", tmp_path / "truth.txt") == right
+        )
 
     def test_a_model_that_brings_the_labels(self, tmp_path):
         (tmp_path / "0.csv").write_text("a,b,label\n0.1,0.9,b\n")

@@ -21,16 +21,21 @@ def label_indices(
 
     If a class is called by a number, numbers are names: if the classes are called 1, 2, 3, then a
     label 1 is the first class and 0 is none. 1.0 in a text is 1, unless a class is called 1.0:
-    pandas writes integers so if one was ever missing. False and True are 0 and 1.
+    pandas writes integers so if one was ever missing. False and True, also in a text, are 0 and 1,
+    unless a class is called by one of them.
     """
     names_are_numbers = numbered(class_names)
-    if labels.dtype.kind == "b" and not {"True", "False"}.intersection(class_names or ()):
+    truths = {"False": "0", "True": "1"}
+    if truths.keys() & (class_names or ()):
+        truths = {}
+    if labels.dtype.kind == "b" and truths:
         labels = labels.astype(np.intp)
     if labels.dtype.kind in "iu" and not names_are_numbers:
         inside = (labels >= 0) & (labels < n_classes)
         return np.where(inside, labels, UNKNOWN).astype(np.intp)
     table = {str(i): i for i in range(n_classes)} if not names_are_numbers else {}
     table.update({name: i for i, name in enumerate(class_names or ())})
+    table.update({text: table[number] for text, number in truths.items() if number in table})
     found = (_found(table, label) for label in labels.tolist())
     return np.fromiter(found, np.intp, len(labels))
 
