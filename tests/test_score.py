@@ -133,6 +133,15 @@ def test_names_of_classes_and_ids(tmp_path):
     assert read(out)["label"].tolist() == ["K", "H"]
 
 
+def test_names_that_are_too_long_for_a_file(tmp_path):
+    np.save(tmp_path / "a.npy", np.full((1, 2, 5000), 1 / 5000))
+    names = [f"class{k}" for k in range(5000)]
+    done = call("score", tmp_path / "a.npy", "--class-names", ",".join(names))
+    assert done.stdout.splitlines()[1].startswith('"class0",')
+    told = call("score", tmp_path / "a.npy", "--class-names", "a" * 5000, code=2).stderr
+    assert "is no file; name one, or the classes as a,b,c" in told
+
+
 def test_an_estimate_has_its_error(tmp_path):
     members, _ = predictions(n=4, K=24)
     np.save(tmp_path / "a.npy", members)

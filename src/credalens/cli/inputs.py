@@ -118,8 +118,9 @@ class Inputs:
 
     def _beside(self, measuring: "Measuring") -> list[Path]:
         """Return the files that are read besides the predictions."""
-        named = map(Path, filter(None, (self.labels, self.class_names)))
-        return [*measuring.files, *(path for path in named if path.is_file())]
+        named = filter(None, (self.labels, self.class_names))
+        # Not Path.is_file, which raises an error where a list of names is too long for a file's.
+        return [*measuring.files, *(Path(name) for name in named if os.path.isfile(name))]
 
     def piped(self, measuring: "Measuring") -> bool:
         """Tell whether something comes through a pipe, which can be read once only."""
@@ -275,7 +276,7 @@ def _split_columns(text: str | None) -> tuple[str, ...] | None:
 def _read_names(text: str | None) -> list[str] | None:
     if text is None:
         return None
-    if "," not in text and Path(text).is_file():
+    if "," not in text and os.path.isfile(text):
         lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
         return [line.strip() for line in lines if line.strip()]
     if "," not in text:
