@@ -195,6 +195,10 @@ class TestColumns:
         text = "id,a,b\n" + '"one\ntwo ""x""\nthree",0.25,0.75\n' * 40
         chunk = self.read(tmp_path, text)
         assert chunk.ids.tolist() == ['one\ntwo "x"\nthree'] * 40
+        rows = (f'"{i}\nx","first\nno ""y""\nend",0.25,0.75\n' for i in range(40))
+        chunk = self.read(tmp_path, "id,note,a,b\n" + "".join(rows), columns=("a", "b"))
+        assert chunk.ids.tolist() == [f"{i}\nx" for i in range(40)]
+        assert np.array_equal(chunk.members[:, 0], [[0.25, 0.75]] * 40)
         text = "id,a,b\n" + '5" disk,0.25,0.75\n' * 41  # quotes within a field are not special
         assert self.read(tmp_path, text).members.shape == (41, 1, 2)
 

@@ -308,11 +308,14 @@ class TextSource(Source):
 
 def _end_of_rows(text: bytes) -> int:
     """Return where the last whole row ends: at the end of a line, but of none within quotes."""
-    end = text.rfind(b"\n") + 1
-    if text.count(b'"', 0, end) % 2:
-        # The last quote is one that opens, unless quotes stand within fields that have none.
-        return text.rfind(b"\n", 0, text.rfind(b'"', 0, end)) + 1 or end
-    return end
+    end = last = text.rfind(b"\n") + 1
+    odd = text.count(b'"', 0, end) % 2
+    while end and odd:
+        start = text.rfind(b"\n", 0, end - 1) + 1
+        odd ^= text.count(b'"', start, end) % 2
+        end = start
+    # If every line seems to end within quotes, a quote stands in a field that is not quoted.
+    return end if end or len(text) <= TEXT_BLOCK else last
 
 
 def _value(text: str) -> float:
