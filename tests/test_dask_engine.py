@@ -206,6 +206,17 @@ class TestScore:
         scored(cluster, "a.npy", "-o", "there", "--distance", distance)
         assert same("there", "here.parquet")
 
+    def test_the_folder_is_all_that_is_written_to(self, cluster, tmp_path, monkeypatch):
+        np.save(tmp_path / "a.npy", predictions(40)[0])
+        out = tmp_path / "around" / "out"
+        out.mkdir(parents=True)
+        monkeypatch.chdir(out)
+        before = out.parent.stat().st_mtime_ns
+        assert "wrote 40 rows to ." in scored(cluster, tmp_path / "a.npy", "-o", ".").stderr
+        assert len(table(out)) == 40
+        assert out.parent.stat().st_mtime_ns == before
+        assert not list(out.glob(".*"))
+
     @pytest.mark.slow
     def test_a_cluster_of_its_own(self, tmp_path):
         members, labels = predictions(100)
@@ -317,6 +328,7 @@ class TestGoingOn:
         cut = partitions(open_ensemble([str(tmp_path / "a.npy")]), {})
         assert len(cut) == 90
         folder = ScoreFolder(tmp_path / "out", {}, cut)
+        folder.make()
         folder.open(False)
         first = (tmp_path / "out" / MANIFEST).stat().st_mtime_ns
         for partition in cut:

@@ -230,7 +230,8 @@ def test_rows_that_kill_their_workers_are_named(cluster, tmp_path):
     np.save(tmp_path / "a.npy", predictions(20)[0])
     ensemble = open_ensemble([str(tmp_path / "a.npy")])
     job = ScoreJob(ensemble, Deadly(("tv",)), tmp_path / "out", {})
-    folder, _ = job.prepare()
+    folder = job.prepare()
+    folder.open(job.skip)
     with distributed.Client(cluster) as client:
         with pytest.raises(OSError, match=r"a.npy: several workers died over the rows 0 to 19"):
             job.run(client, folder)

@@ -113,6 +113,24 @@ def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_lock_of_a_folder_is_in_it(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    with locked(out):
+        with pytest.raises(BlockingIOError, match="another run is writing it"), locked(out):
+            pass
+        assert [path.name for path in out.iterdir()] == [".lock"]
+        assert list(tmp_path.iterdir()) == [out]
+    assert list(out.iterdir()) == []
+
+
+def test_a_folder_that_takes_no_lock_is_named(tmp_path):
+    (tmp_path / ".lock").mkdir()  # which even root cannot write to
+    told = f"{tmp_path}: is a directory; name a file"
+    with pytest.raises(IsADirectoryError, match=re.escape(told)), locked(tmp_path):
+        pass
+
+
 def test_errors_about_other_files_stay_as_they_are(tmp_path):
     other = FileNotFoundError(errno.ENOENT, "no such file", "model.npy")
     with pytest.raises(FileNotFoundError) as found, replacing(tmp_path / "a.csv"):

@@ -278,6 +278,7 @@ class TestFaults:
         ("arguments", "message"),
         [
             (["-o", "scores.xlsx"], "unknown ending '.xlsx'; known are .csv"),
+            (["-o", "."], ".: has the unknown ending ''; known are .csv"),
             (["-o", "no/scores.csv"], "no/scores.csv: the folder no is not there; make it"),
             (["--measures", "tv,nonsense"], "'nonsense'; choose one of"),
             (["--summary", "mean"], "summary: is 'mean'"),

@@ -36,6 +36,8 @@ FIXES = {
 }
 #: Those that a full disk gives: what is finished may stay, and more space lets it go on.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: What a lock is called in the folder that it is of.
+LOCK = ".lock"
 
 
 def told(error: OSError, path: object = None, fix: str = "") -> str:
@@ -63,11 +65,13 @@ def writing(path: object, when_full: str = "") -> Iterator[None]:
 
 
 def _becomes(name: Any, path: Path) -> bool:
-    """Tell whether an error is about `path`, or about something hidden beside it."""
+    """Tell whether an error is about `path`, or about something hidden beside it or in it."""
     if name is None or Path(os.fsdecode(name)) == path:
         return True
-    folder, file = path.parent.absolute(), Path(os.fsdecode(name)).absolute()
-    return file.is_relative_to(folder) and file.relative_to(folder).parts[0].startswith(".")
+    file = Path(os.fsdecode(name)).absolute()
+    folders = (path.absolute(), path.absolute().parent)
+    inside = (file.relative_to(folder).parts for folder in folders if file.is_relative_to(folder))
+    return any(parts[0].startswith(".") for parts in inside if parts)
 
 
 @contextmanager
@@ -97,12 +101,13 @@ def replacing(path: Path) -> Iterator[Path]:
 def locked(out: Path) -> Iterator[None]:
     """Let one run at a time write `out`: hold a lock beside it, which dies with the process.
 
-    Where the system or the file server has no locks, there is none.
+    That of a folder is in it, since what is around it may belong to somebody else. Where the system
+    or the file server has no locks, there is none.
     """
     if fcntl is None:
         yield
         return
-    path = out.with_name(f".{out.name}.lock")
+    path = out / LOCK if out.is_dir() else out.with_name(f".{out.name}{LOCK}")
     with writing(out), ExitStack() as stack:
         while True:
             stream = stack.enter_context(path.open("ab"))

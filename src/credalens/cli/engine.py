@@ -1,5 +1,6 @@
 """``--engine dask``: the score command over partitions, on a cluster."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,13 +75,14 @@ def score_partitions(
         raise ValueError("-o: --engine dask writes a folder; name one, e.g. -o scores")
     ensemble = inputs.open(measuring, by_part=True)
     scores = measuring.scores(ensemble.n_classes, summary)
-    side = skipped_path(output)
+    side = skipped_path(Path(os.path.abspath(output)))  # . has no name of its own
     inputs.keep(ensemble, measuring, output, side)
     describe(ensemble, manners)
     job = ScoreJob(ensemble, scores, output.absolute(), inputs.settings(measuring, summary),
                    inputs.chunk_rows, inputs.skip, manners.threads)  # fmt: skip
+    folder = job.prepare()
     with locked(output):
-        folder, finished = job.prepare()
+        finished = folder.open(inputs.skip)
         if finished:
             note(f"keeping {finished} finished rows of {ensemble.n_rows}", manners.quiet)
         if finished < (ensemble.n_rows or 0):

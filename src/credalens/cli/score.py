@@ -89,6 +89,8 @@ def score(
     Files are read in chunks, so that they may be larger than memory. The output appears when it is
     whole. Rows are counted from zero.
     """  # fmt: skip
+    from credalens.datasets.files.output import check_output
+
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
         if to not in (None, "csv", "jsonl"):
             raise ValueError(f"--to: is {to!r}; choose csv or jsonl")
@@ -100,6 +102,8 @@ def score(
         if engine.is_dask:
             score_partitions(engine, inputs, measuring, manners, output, summary)
             return
+        if output is not None:
+            check_output(output)
         ensemble = inputs.open(measuring)
         scores = measuring.scores(ensemble.n_classes, summary)
         inputs.keep(ensemble, measuring, output, skipped_path(output), report)
@@ -207,9 +211,8 @@ class _Task:
         """Write a file; what is finished survives an interruption."""
         from credalens._files import locked, writing
         from credalens._validation import counted
-        from credalens.datasets.files.output import Parts, check_output
+        from credalens.datasets.files.output import Parts
 
-        check_output(output)
         side = skipped_path(output)
         task = self._described(resume)
         with locked(output), writing(output, "free space, and go on by --resume" * self._resumes):

@@ -52,12 +52,13 @@ class ScoreJob:
     skip: bool = False
     threads: int | None = None
 
-    def prepare(self) -> tuple[ScoreFolder, int]:
-        """Cut into partitions and open the folder; return it, and the rows that are finished."""
+    def prepare(self) -> ScoreFolder:
+        """Cut into partitions and make the folder of their scores, which is then to be opened."""
         ensemble = self.ensemble
         settings = {**self.settings, **described(ensemble, self.scores)}
         folder = ScoreFolder(self.out, settings, partitions(ensemble, settings))
-        return folder, folder.open(self.skip)
+        folder.make()
+        return folder
 
     def run(
         self, client: Any, folder: ScoreFolder, advance: Callable[[int], None] = lambda rows: None

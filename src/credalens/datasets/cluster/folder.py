@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet
 
-from credalens._files import replacing
+from credalens._files import LOCK, replacing
 from credalens.datasets.cluster.plan import Partition
 from credalens.datasets.files.opening import MANIFEST
 from credalens.datasets.files.output import check_parent, refuse_other, remove_skipped
@@ -42,21 +42,24 @@ class ScoreFolder:
         ]
         self._saved = 0.0
 
+    def make(self) -> None:
+        """Make the folder, if it is not there; what is in it is looked at under its lock."""
+        if self.path.exists() and not self.path.is_dir():
+            refuse_file(str(self.path), "is a file", "name a folder")
+        check_parent(self.path)
+        self.path.mkdir(exist_ok=True)
+
     def open(self, skip: bool) -> int:
-        """Make the folder, or go on in it; return the number of rows that are finished.
+        """Begin in the folder, or go on; return the number of rows that are finished.
 
         Raises
         ------
         PredictionFileError
             If it holds something else, or scores of other inputs or other settings.
         """
-        if self.path.exists() and not self.path.is_dir():
-            refuse_file(str(self.path), "is a file", "name a folder")
-        check_parent(self.path)
-        self.path.mkdir(exist_ok=True)
         if (self.path / MANIFEST).exists():
             self._same_job(read_manifest(self.path))
-        elif any(self.path.iterdir()):
+        elif any(path.name != LOCK for path in self.path.iterdir()):
             refuse_file(str(self.path), "is not empty", "name another folder")
         self._clean()
         self._only_ours()
