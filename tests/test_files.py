@@ -84,6 +84,12 @@ def test_a_folder_below_a_file_is_refused(tmp_path, monkeypatch):
             check_folder(Path(folder))
 
 
+def test_a_folder_on_a_drive_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    with pytest.raises(FileNotFoundError, match="a/b: no folder above it is there; check the name"):
+        check_folder(Path("a/b"))
+
+
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
 def test_a_folder_that_even_root_cannot_write_to_is_refused():
     for folder in ("/proc", "/proc/a/b"):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-try:
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 _FREE = "free space and run it again"
 _LEAVE = "change its permissions, or choose another place"
@@ -101,14 +102,13 @@ def replacing(path: Path) -> Iterator[Path]:
 def locked(out: Path) -> Iterator[None]:
     """Let one run at a time write `out`: hold a lock beside it, which dies with the process.
 
-    That of a folder is in it, since what is around it may belong to somebody else. Where the system
-    or the file server has no locks, there is none.
+    That of a folder is in it, since what is around it may belong to somebody else. Where the file
+    server has no locks, there is none.
     """
-    if fcntl is None:
-        yield
-        return
     path = out / LOCK if out.is_dir() else out.with_name(f".{out.name}{LOCK}")
     with writing(out), ExitStack() as stack:
+        if sys.platform == "win32":  # an open file is not removed there: when all is closed
+            stack.callback(_remove, path)
         while True:
             stream = stack.enter_context(path.open("ab"))
             _lock(stream, out)
@@ -116,14 +116,23 @@ def locked(out: Path) -> Iterator[None]:
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(stream.fileno()), path.stat()):
                     break
-        stack.callback(path.unlink, missing_ok=True)
+        if sys.platform != "win32":  # while it is held: another run may hold it afterwards
+            stack.callback(_remove, path)
         yield
+
+
+def _remove(lock: Path) -> None:
+    with suppress(PermissionError):  # Windows: another run has it open by now
+        lock.unlink(missing_ok=True)
 
 
 def _lock(stream: IO[bytes], out: Path) -> None:
     try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+        if sys.platform == "win32":
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError) as error:  # the latter on Windows
         raise BlockingIOError(
             f"{out}: another run is writing it; wait for that one, or name another output"
         ) from error
@@ -137,7 +146,10 @@ def check_folder(folder: Path) -> None:
     It need not be there yet: then the nearest folder above it is looked at. Whether a file can be
     made is tried, since modes do not tell of read-only disks, and the file leaves no trace.
     """
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    above = (path for path in (folder, *folder.absolute().parents) if path.exists())
+    there = next(above, None)
+    if there is None:  # a drive of Windows
+        raise FileNotFoundError(f"{folder}: no folder above it is there; check the name")
     if not there.is_dir():
         raise NotADirectoryError(f"{folder}: {there} is a file; name a folder")
     try:
