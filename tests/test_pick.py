@@ -183,8 +183,9 @@ class TestCommand:
 
     def test_names_that_look_like_markup_are_shown_as_they_are(self, capsys):
         names = ["[/b]", "[red]cat", ":smile:"]
-        show_table("by [/b]", {"id": names, "[/i]": [1, 2, 3]})
+        show_table("by [/b]", {"id": [*names, None], "[/i]": [1, 2, 3, 4]})
         shown = capsys.readouterr().out
+        assert "None" not in shown
         assert all(name in shown for name in ["by [/b]", "[/i]", *names])
 
     def test_ids_and_names(self, tmp_path):

@@ -232,6 +232,9 @@ def test_ids_of_which_some_are_missing_stay_what_they_are(kind, tmp_path):
             texts = ["" if value is None else str(value).lower() for value in given.to_pylist()]
             lines = out.read_text().splitlines()[1:] if ending == ".csv" else read(out)["id"]
             assert [str(line).split(",")[0].lower() for line in lines] == texts
+    out = tmp_path / "p.parquet"
+    call("pick", tmp_path / "m.parquet", "-q", "-o", out, "--chunk-rows", 2, "--budget", 7)
+    assert pyarrow.parquet.read_table(out)["id"].combine_chunks() == given
 
 
 class TestWhereItIsWritten:

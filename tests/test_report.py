@@ -405,6 +405,14 @@ def test_hostile_names_are_only_text(tmp_path):
     assert HOSTILE[0] in read.text("members")
 
 
+def test_identifiers_that_are_missing(tmp_path):
+    P = np.full((2, 2, 2), 0.5)
+    page = Page(cl.report.write(tmp_path / "a.html", P, ids=["x", None]))
+    assert page.data["rows"]["id"] == ["x", ""]
+    assert "None" not in page.text("uncertain")
+    assert "row 1" in page.text("uncertain")
+
+
 def test_names_that_are_no_unicode(tmp_path):
     P, _ = ensemble(5)
     path = cl.report.write(tmp_path / "r.html", P, ids=[f"\udcff{i}" for i in range(5)])

@@ -105,7 +105,8 @@ def pick(
         first = rejection_order(values)[:count]
         table = _explained(ensemble, columns, places[first], second_look, inputs, manners)
         table[key] = values[first]  # an estimate may differ when it is drawn again
-        _give(table, f"{count} of {len(values)} rows to look at, by {key}", output, manners)
+        title = f"{count} of {len(values)} rows to look at, by {key}"
+        _give(table, ensemble.id_type, title, output, manners)
 
 
 def _key(by: str | None, names: tuple[str, ...]) -> str:
@@ -201,7 +202,9 @@ def _explained(
     }
 
 
-def _give(table: dict[str, Any], title: str, output: Path | None, manners: Manners) -> None:
+def _give(
+    table: dict[str, Any], id_type: Any, title: str, output: Path | None, manners: Manners
+) -> None:
     from credalens._files import replacing
     from credalens.datasets.files.output import WRITERS, as_batch, write_csv
 
@@ -209,7 +212,7 @@ def _give(table: dict[str, Any], title: str, output: Path | None, manners: Manne
         shown = ("rank", "id" if "id" in table else "row", "prediction", "kind", "reason")
         show_table(title, {name: table[name].tolist() for name in shown})
         return
-    batch = as_batch(table)
+    batch = as_batch(table, id_type)
     if output is None:
         write_csv([batch], sys.stdout.buffer)
         sys.stdout.buffer.flush()

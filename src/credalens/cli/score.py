@@ -343,7 +343,8 @@ def show_table(title: str, columns: dict[str, list[Any]]) -> None:
             no_wrap=text and i == 0,
         )
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*(f"{x:.4f}" if isinstance(x, float) else str(x) for x in row))
+        cells = ("" if x is None else x for x in row)
+        table.add_row(*(f"{x:.4f}" if isinstance(x, float) else str(x) for x in cells))
     # A pipe has no width: lines are not broken there. Names from files may look like markup.
     width = None if sys.stdout.isatty() else 200
     Console(width=width, markup=False, emoji=False).print(table)

@@ -25,8 +25,8 @@ def card(found: Findings, i: int, pair: list[int] | None) -> Markup:
     members = found.shown_members[i].astype(np.float64)
     names = found.class_words
     main, code = found.main, int(found.kinds[at])
-    called = found.rows[at] if found.ids is None else cut(found.ids[at])
-    prefix = "row " if found.ids is None else ""
+    ident = None if found.ids is None else found.ids[at]
+    called = f"row {found.rows[at]}" if ident is None else user_text(cut(ident))
     facts = ["predicted ", tag("strong", user_text(cut(names[int(found.predicted[at])])))]
     if found.labels is not None:
         right = found.labels[at] == found.predicted[at]
@@ -39,7 +39,7 @@ def card(found: Findings, i: int, pair: list[int] | None) -> Markup:
     )
     return tag(
         "li",
-        tag("h3", tag("span", prefix, user_text(called)),
+        tag("h3", tag("span", called),
             tag("span", KINDS[code].name, _class=f"badge {KINDS[code].name}")),
         tag("p", *facts), tag("p", values, _class="values"),
         _bars(members, found.subject.names, names, pair),

@@ -49,8 +49,8 @@ def join(parts: Any) -> Markup:
 
 
 def cut(name: Any) -> str:
-    """Return a name as a text of bounded length that can be written as UTF-8."""
-    text = str(name).encode("utf-8", "replace").decode()
+    """Return a name, empty if it is missing, as a text of bounded length and fit for UTF-8."""
+    text = ("" if name is None else str(name)).encode("utf-8", "replace").decode()
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 

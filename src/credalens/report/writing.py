@@ -171,7 +171,7 @@ def _ids(ids: Any, n: int) -> Array:
         size = "is a string" if isinstance(ids, str) else f"has {len(ids)} entries"
         _validation.refuse("ids", size, f"pass {n}, one for each prediction")
     called = np.empty(n, dtype=object)
-    called[:] = [str(i) for i in ids]
+    called[:] = [None if i is None else str(i) for i in ids]
     return called
 
 
