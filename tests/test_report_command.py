@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import credalens as cl
@@ -42,6 +44,14 @@ def test_the_command(models, tmp_path):
     assert read.text("uncertain") == same.text("uncertain")
     assert read.text("members") == same.text("members")
     assert "Pets & <co>" in read.text()
+
+
+def test_times_are_identifiers(tmp_path):
+    times = np.array(["2024-05-06T07:08:09", "NaT"], "M8[ns]")
+    table = pa.table({"id": times, "a": [0.5, 0.5], "b": [0.5, 0.5]})
+    pyarrow.parquet.write_table(table, tmp_path / "m.parquet")
+    call("report", tmp_path / "m.parquet", "-q", "-o", tmp_path / "page.html")
+    assert Page(tmp_path / "page.html").data["rows"]["id"] == ["2024-05-06 07:08:09", ""]
 
 
 def test_score_writes_the_same_report(models, tmp_path, monkeypatch):

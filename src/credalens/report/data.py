@@ -170,7 +170,7 @@ class Collector:
         hull = ConvexHull(members, validate=False)
         columns: dict[str, Any] = {
             "rows": self.n + np.arange(len(members)) if rows is None else rows,
-            "ids": None if ids is None else np.asarray(ids, dtype=object),
+            "ids": None if ids is None else _objects(np.asarray(ids)),
             "labels": labels,
             "predicted": majority_vote(hull),
             "votes": members.argmax(axis=2).astype(
@@ -238,6 +238,12 @@ class Collector:
             n_diagnosed=len(members),
             n_skipped=self._skipped,
         )
+
+
+def _objects(ids: Array) -> Array:
+    if ids.dtype == "M8[ns]":
+        ids = ids.astype("M8[us]")  # Python has no finer times: NumPy would give plain integers
+    return ids.astype(object, copy=False)
 
 
 def _diagnosed(members: Array, labels: Array | None, names: tuple[str, ...]) -> Any:
