@@ -340,6 +340,14 @@ class TestCommand:
             "evaluation.csv", "mine.txt", "rejection_curves.png",
         ]  # fmt: skip
 
+    def test_files_of_others_stay(self, models, tmp_path):
+        theirs = ("guarantee.csv", "evaluation.skipped.csv")
+        for name in theirs:
+            (tmp_path / name).write_text("years,of what\n2,the fridge\n")
+        call("evaluate", models[0], "--bootstrap", 0, "-o", tmp_path)
+        for name in theirs:
+            assert (tmp_path / name).read_text() == "years,of what\n2,the fridge\n"
+
     def test_a_bad_file_leaves_no_folder(self, models, tmp_path):
         folder, members, labels = models
         members[7, 0, 0] = np.nan

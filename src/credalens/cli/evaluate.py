@@ -308,19 +308,22 @@ def _write(folder: Path, found: _Found, answers: dict[str, "Guarantee"]) -> list
     What an earlier evaluation has left there and this one does not replace goes first: it would
     look as if it belonged to this one.
     """
-    from dataclasses import asdict
+    from dataclasses import asdict, fields
 
     from matplotlib.figure import Figure
 
     from credalens._files import replacing
-    from credalens.datasets.files.output import as_batch, write_csv
+    from credalens.datasets.files.opening import SKIPPED
+    from credalens.datasets.files.output import as_batch, remove_earlier, write_csv
+    from credalens.evaluation.guarantee import Guarantee
     from credalens.plots import rejection_curves
 
     folder.mkdir(parents=True, exist_ok=True)
     if not answers:
-        (folder / GUARANTEE).unlink(missing_ok=True)
+        told = ["score", *(field.name for field in fields(Guarantee))]
+        remove_earlier(folder / GUARANTEE, told)
     if not found.skipped:
-        skipped_path(folder / EVALUATION).unlink(missing_ok=True)
+        remove_earlier(skipped_path(folder / EVALUATION), SKIPPED)
     tables = {EVALUATION: _rows(found.qualities)}
     if answers:
         rows = [{"score": name, **asdict(answer)} for name, answer in answers.items()]

@@ -12,8 +12,8 @@ import pyarrow.parquet
 
 from credalens._files import LOCK, replacing
 from credalens.datasets.cluster.plan import Partition
-from credalens.datasets.files.opening import MANIFEST
-from credalens.datasets.files.output import check_parent, refuse_other, remove_skipped
+from credalens.datasets.files.opening import MANIFEST, SKIPPED
+from credalens.datasets.files.output import check_parent, refuse_other, remove_earlier
 from credalens.datasets.files.source import reading, refuse_file
 
 FORMAT = "credalens scores"
@@ -147,7 +147,7 @@ class ScoreFolder:
         if left_out:
             self._join_skipped(skipped)
         else:
-            remove_skipped(skipped)
+            remove_earlier(skipped, SKIPPED)
         return sum(entry["rows"] for entry in self._entries), left_out
 
     def _join_skipped(self, skipped: Path) -> None:

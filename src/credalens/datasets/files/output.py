@@ -303,11 +303,11 @@ def put_skipped(dropped: Sequence[Dropped], path: Path) -> None:
         with replacing(path) as temporary, temporary.open("wb") as stream:
             write_skipped(dropped, stream)
     else:
-        remove_skipped(path)
+        remove_earlier(path, SKIPPED)
 
 
-def remove_skipped(path: Path) -> None:
-    """Remove the rows that an earlier run has left out, but no file of anything else."""
+def remove_earlier(path: Path, columns: Sequence[str]) -> None:
+    """Remove what an earlier run has written, a table of these columns, but no other file."""
     with suppress(PredictionFileError):  # what cannot be read is not ours
-        if path.is_file() and tuple(columns_of(path)) == SKIPPED:
+        if path.is_file() and columns_of(path) == list(columns):
             path.unlink()
