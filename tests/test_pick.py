@@ -8,7 +8,8 @@ import pytest
 
 import credalens as cl
 from credalens.cli.score import show_table
-from credalens.evaluation.kinds import KINDS
+from credalens.distances import as_distance
+from credalens.evaluation.kinds import KINDS, make_rule
 from credalens.evaluation.reasons import explain
 from credalens.report.data import Collector, Subject
 from prediction_files import NAMES, app, call, predictions, runner, write_csv, write_npz
@@ -53,7 +54,7 @@ class TestReasons:
         (reason,) = explain([[[0.55, 0.4, 0.05], [0.05, 0.4, 0.55]]], models=["a", "b"])
         assert reason.kind == "both"
         assert reason.text == (
-            "the input is hard to tell, and the models disagree: risk 0.45 to 0.60; "
+            "the risk is high, and the models disagree: risk 0.45 to 0.60; "
             "a says class 0 (0.55), b says class 2 (0.55)"
         )
 
@@ -70,6 +71,16 @@ class TestReasons:
     def test_ignorance_is_not_clear(self, distance, K):
         (reason,) = explain(np.full((1, 2, K), 1 / K), distance)
         assert reason.kind == "ambiguous"
+
+    @pytest.mark.parametrize("distance", ["tv", "ordinal", "kolmogorov"])
+    def test_what_is_ambiguous_alone_no_model_finds_easy(self, distance):
+        members = predictions(n=4000, M=4, K=5)[0]
+        lower = cl.aleatoric_uncertainty(members, distance).lower
+        rule = make_rule(0.3, as_distance(distance, 5), 5)
+        kinds = [reason.kind for reason in explain(members, distance, second_look=0.3)]
+        alone = np.array(kinds) == "ambiguous"
+        assert alone.any()
+        assert (lower[alone] >= rule.epistemic).all()
 
     def test_rounding_does_not_decide(self):
         """Pairs of models that are 0.4 apart, whichever way they are written; 60:40 likewise."""

@@ -17,8 +17,8 @@ from credalens.measures import Interval, aleatoric_uncertainty
 from credalens.sets import ConvexHull
 
 #: Level that makes an input ambiguous, and the models disagree. Two sure models that contradict
-#: each other span risks from 0 to 1/2, with midpoint 1/4; three reach 1/3, four 3/8: below 0.4 all
-#: of these count as disagreement, not as ambiguity. Two classes at 60:40 are ambiguous.
+#: each other span risks from 0 to 1/2, with midpoint 1/4; three reach 1/3, four 3/8: these are
+#: unknown, and more are both. Two classes at 60:40 are ambiguous.
 SECOND_LOOK = 0.4
 
 
@@ -63,7 +63,7 @@ KINDS = (
     ),
     Kind(
         "both",
-        "the input is hard to tell, and the models disagree",
+        "the risk is high, and the models disagree",
         "one model alone cannot tell",
         "Ask a person first, and keep the answers for training.",
         ambiguous=True,
@@ -78,11 +78,14 @@ class Rule:
 
     A prediction is *ambiguous* if the midpoint of its aleatoric interval is at least ``level``
     times ``risk``: the plausible models see about that risk. It is *unknown* if epistemic
-    uncertainty is at least half of ``level`` times ``scale``: two models are ``level`` times
-    ``scale`` or more apart. It may be *both*; what is neither is *clear*.
+    uncertainty is at least half of that: two models are ``level`` times ``risk`` or more apart. It
+    may be *both*; what is neither is *clear*. What is ambiguous alone, no model finds easy: the
+    interval is no wider than twice the epistemic uncertainty, and its lower end is at least half of
+    ``level`` times ``risk``. Where the models contradict one another it begins lower, and the risk
+    may be anything.
 
     Neither the midpoint nor epistemic uncertainty is ever larger than total uncertainty, so that
-    what has less of it than both thresholds (0.2 for total variation) is clear.
+    what has less of it than half of ``level`` times ``risk`` (0.2 for total variation) is clear.
     """
 
     #: Share of what can be that counts.
@@ -100,7 +103,7 @@ class Rule:
     @property
     def epistemic(self) -> float:
         """Epistemic uncertainty, half a distance, from which models disagree."""
-        return self.level * self.scale / 2
+        return self.aleatoric / 2
 
     def codes(self, aleatoric: Interval, epistemic: Any) -> Array:
         """Return the positions in `KINDS`.

@@ -158,6 +158,5 @@ def rule_in_words(found: Findings) -> str:
         f"The rule: an input is ambiguous if the midpoint of its aleatoric interval is at least "
         f"{rule.aleatoric:.4g}, and the models disagree if epistemic uncertainty is at least "
         f"{rule.epistemic:.4g}: {rule.level:g} of the largest risk with {K} classes, times "
-        f"{K}/{K - 1}, and of half the largest distance between two sure predictions, "
-        f"{rule.scale:.4g}. Either deserves a second look."
+        f"{K}/{K - 1}, and half of that. Either deserves a second look."
     )
