@@ -286,8 +286,9 @@ def test_wrong_arguments_are_refused_at_once():
         cl.ConvexHull.from_logits(lazy(P), temperature=0)
     with pytest.raises(ValueError, match=r"^extreme_points: how many there are depends on"):
         Q.extreme_points()
-    with pytest.raises(TypeError, match="compute them before"):
-        Q.__le__(cl.ConvexHull(P))
+    for ask in (lambda: cl.ConvexHull(P) >= Q, lambda: cl.diagnose_members(Q), lambda: cl.trim(Q)):
+        with pytest.raises(TypeError, match=r"^the set: holds Dask arrays, .* compute them before"):
+            ask()
 
 
 def test_no_rows_are_checked_without_validation():

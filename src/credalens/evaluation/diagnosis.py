@@ -144,6 +144,11 @@ def diagnose_members(
     MemberDiagnosis
         With arrays of figures, ``spoilers``, ``verdicts``; prints as a table.
 
+    Raises
+    ------
+    TypeError
+        For Dask arrays, whose values are needed at once: compute them first.
+
     Notes
     -----
     **The rule.** A member is a *spoiler* if it shapes the set without knowing the input:

@@ -52,6 +52,11 @@ def trim(
     -------
     array or ConvexHull of the same kind, with fewer members; with `return_kept` also an array
 
+    Raises
+    ------
+    TypeError
+        For Dask arrays, whose values are needed at once: compute them first.
+
     Notes
     -----
     Relative likelihood is a member's likelihood divided by that of the best one; it is 0 for a

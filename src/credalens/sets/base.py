@@ -417,7 +417,10 @@ answer_anywhere(CredalSet)
 
 def lazy_error() -> TypeError:
     """Return the error for what cannot be said of Dask arrays before they are computed."""
-    return TypeError("the data of this set are Dask arrays; compute them before asking this")
+    return TypeError(
+        "the set: holds Dask arrays, and this needs their values; compute them before, "
+        "as by members.compute()"
+    )
 
 
 def point(p: Any, n_classes: int, name: str = "p") -> tuple[Array, Origin]:

@@ -14,7 +14,7 @@ from credalens.sets.events import event_sums
 #: Most corners that are listed.
 MOST_CORNERS = 1_000_000
 #: Most classes for which the simplex is cut with every event.
-MOST_CUT_CLASSES = 8
+MOST_CUT_CLASSES = 7
 #: A distribution this close to a face lies on it.
 ON_FACE = 1e-11
 
@@ -38,7 +38,10 @@ def marginal_corners(values: Array, n_classes: int) -> Array:
         level = {event: _distinct(np.concatenate(lists)) for event, lists in grown.items()}
         # Distinct ways to fill an event never become equal: each is the start of another corner.
         if max(map(len, level.values())) > MOST_CORNERS:
-            _refuse(f"has more than {MOST_CORNERS:,}, at most {math.factorial(n_classes):,}")
+            most = math.factorial(n_classes)
+            _refuse(
+                f"has more than {MOST_CORNERS:,} corners, at most {most:,}", "pass fewer classes"
+            )
     (corners,) = level.values()
     return np.maximum(corners, 0.0)
 
@@ -62,7 +65,11 @@ def core_corners(values: Array, n_classes: int) -> Array:
     """
     K = n_classes
     if K > MOST_CUT_CLASSES:
-        _refuse(f"with {K} classes, of a set that is not 2-monotone, would take too long to list")
+        _refuse(
+            f"of {K} classes is not 2-monotone, and its corners would take too long to list",
+            f"pass at most {MOST_CUT_CLASSES} classes, or ask for total variation, the upper "
+            "entropy, Hartley or expectations, which need no corners",
+        )
     points = np.eye(K)
     on_face = np.eye(K) == 0  # faces p_y = 0
     for event in range(1, (1 << K) - 1):
@@ -72,12 +79,14 @@ def core_corners(values: Array, n_classes: int) -> Array:
         new_points, new_faces = [points[keep]], [on_face[keep]]
         faces = on_face.astype(np.float32)
         for i in np.flatnonzero(slack > ON_FACE) if len(out) else ():
-            shared = on_face[i] & on_face[out]
+            # An edge is where at least K - 2 faces meet; few pairs have so many in common.
+            near = out[faces[out] @ faces[i] >= K - 2]
+            shared = on_face[i] & on_face[near]
             others = (
                 shared.astype(np.float32) @ faces.T == shared.sum(axis=1, dtype=np.float32)[:, None]
             )
             edge = others.sum(axis=1) == 2
-            ends = out[edge]
+            ends = near[edge]
             share = (slack[i] / (slack[i] - slack[ends]))[:, None]
             new_points.append((1 - share) * points[i] + share * points[ends])
             new_faces.append(shared[edge])
@@ -91,8 +100,8 @@ def core_corners(values: Array, n_classes: int) -> Array:
     return np.maximum(points, 0.0)
 
 
-def _refuse(problem: str) -> None:
-    _validation.refuse("extreme_points", f"the set {problem}", "pass fewer classes")
+def _refuse(problem: str, fix: str) -> None:
+    _validation.refuse("extreme_points", f"the set {problem}", fix)
 
 
 @functools.cache
