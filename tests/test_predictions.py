@@ -151,6 +151,29 @@ class TestColumns:
         assert chunk.ids.tolist() == ["007"]  # not the number 7
         assert chunk.labels.tolist() == [1]
 
+    @pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz", "nested .parquet"])
+    def test_default_names_in_capitals(self, ending, tmp_path):
+        path = tmp_path / f"m{ending.split()[-1]}"
+        table = pa.table({"ID": [101, 102], "a": [2.0, -1], "b": [-1.0, 3], "Label": ["a", "a"]})
+        if ending == ".csv":
+            pyarrow.csv.write_csv(table, path)
+        elif ending == ".npz":
+            np.savez(path, logits=[[2.0, -1], [-1, 3]], IDs=[101, 102], Labels=[0, 0])
+        elif ending == ".parquet":
+            pyarrow.parquet.write_table(table, path)
+        else:
+            lists = pa.array([[2.0, -1], [-1, 3]])
+            table = pa.table({"Id": [101, 102], "logits": lists, "LABEL": [0, 0]})
+            pyarrow.parquet.write_table(table, path)
+        (chunk,) = open_ensemble([str(path)], logits=True).chunks()
+        assert [str(i) for i in chunk.ids] == ["101", "102"]
+        assert chunk.members.argmax(axis=-1).ravel().tolist() == [0, 1]
+        assert chunk.labels.tolist() == [0, 0]
+
+    def test_what_is_called_as_identifiers_are_is_no_class(self, tmp_path):
+        text = "image,id,ID,a,b\nx,0.2,0.1,0.5,0.5\n"
+        assert self.read(tmp_path, text, id="image").members.shape == (1, 1, 2)
+
     def test_the_index_of_pandas_is_an_identifier(self, tmp_path):
         chunk = self.read(tmp_path, ",a,b\n10,0.5,0.5\n11,1,0\n")
         assert chunk.ids.tolist() == ["10", "11"]

@@ -98,6 +98,12 @@ class TestLabels:
                         "-q", code=2)  # fmt: skip
             assert f"{bad}: row 1 (zero-based): ids: z here, y in {model}; " in done.stderr
 
+    @pytest.mark.parametrize("ending", [".csv", ".parquet"])
+    def test_ids_in_capitals_are_compared(self, ending, model):
+        truth = self.table(model.parent, ending, ("ID", "Label"), ("y", "b"), ("x", "b"))
+        done = call("score", model, "--labels", truth, "-q", code=2)
+        assert "row 0 (zero-based): ids: y here, x in" in done.stderr
+
     def test_ids_are_text(self, tmp_path):
         (tmp_path / "m.csv").write_text("id,a,b\n007,0.1,0.9\n7,0.8,0.2\n")
         truth = self.table(tmp_path, ".csv", ("id", "label"), ("007", "b"), ("7", "b"))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from credalens._arrays import Array
-from credalens.datasets.files.source import Block, Source, reading, refuse_file, steps
+from credalens.datasets.files.source import Block, Source, reading, refuse_file, so_called, steps
 
 #: Names under which an archive may hold identifiers and class names.
 IDS = ("ids", "id")
@@ -159,13 +159,14 @@ class NpzSource(Source):
                     f"holds {', '.join(held) or 'nothing'}",
                     "save it by numpy.savez(path, probs=...) or logits=...",
                 )
-            self._ids = next((name for name in IDS if name in held), None)
-            self.has_labels, self.id_name = "labels" in held, self._ids
+            self._ids = next(iter(so_called(held, *IDS)), None)
+            self._labels = next(iter(so_called(held, "labels")), None)
+            self.has_labels, self.id_name = self._labels is not None, self._ids
             with ExitStack() as stack:
                 stored = self._member(archive, stack, self._name)
                 self.n_members, self.n_classes = as_members(path, stored.shape, stored.dtype)
                 self.n_rows = self.expected_rows = stored.shape[0]
-                for name in filter(None, ("labels" if self.has_labels else None, self._ids)):
+                for name in filter(None, (self._labels, self._ids)):
                     self._check_vector(self._member(archive, stack, name), name)
                 names = next((name for name in NAMES if name in held), None)
                 if names is not None:
@@ -194,7 +195,7 @@ class NpzSource(Source):
     def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         """Yield blocks of `rows` rows, decompressed as they are read."""
         end = (self.n_rows or 0) if stop is None else stop
-        names = [self._name, "labels" if self.has_labels else None, self._ids]
+        names = [self._name, self._labels, self._ids]
         with zipfile.ZipFile(self.path) as archive, ExitStack() as stack:
             streams = [
                 None if name is None else self._member(archive, stack, name) for name in names

@@ -11,7 +11,7 @@ import numpy as np
 
 from credalens._arrays import Array
 from credalens.datasets.files.arrays import IDS
-from credalens.datasets.files.source import INDEX, reading, refuse_file
+from credalens.datasets.files.source import INDEX, reading, refuse_file, so_called
 from credalens.evaluation.labels import is_missing, plain
 
 #: What labels are called if nothing else is said, in capitals or not.
@@ -102,7 +102,7 @@ def read_labels(
 def _chosen(path: str, held: Sequence[str], column: str | None) -> str:
     """Return the name of the labels among those that a file holds."""
     if column is None:
-        known = [name for usual in USUAL for name in held if name.strip().lower() == usual]
+        known = so_called(held, *USUAL)
         found = known[0] if known else held[0] if len(held) == 1 else None
     else:
         at = held[int(column)] if column.isdecimal() and int(column) < len(held) else None
@@ -121,8 +121,9 @@ def _from_arrays(
     if isinstance(held, np.ndarray):
         return held, None
     with held:
-        name = next((name for name in id_names if name in held), None)
-        labels = held[_chosen(path, [n for n in held.files if n not in IDS], column)]
+        name = next(iter(so_called(held.files, *id_names)), None)
+        others = [other for other in held.files if other not in so_called(held.files, *IDS)]
+        labels = held[_chosen(path, others, column)]
         return np.asarray(labels), None if name is None else np.asarray(held[name])
 
 
@@ -152,9 +153,11 @@ def _from_table(
             ),
             parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys((chosen, *id_names), pyarrow.string())
+                column_types=dict.fromkeys(
+                    (chosen, *so_called(header, *id_names)), pyarrow.string()
+                )
             ),
         )
-    name = next((name for name in id_names if name in table.column_names), None)
+    name = next(iter(so_called(table.column_names, *id_names)), None)
     ids = None if name is None else np.asarray(table[name].to_numpy())
     return np.asarray(table[chosen].to_numpy()), ids

@@ -23,6 +23,7 @@ from credalens.datasets.files.source import (
     cut,
     reading,
     refuse_file,
+    so_called,
 )
 from credalens.datasets.files.tables import assign
 
@@ -80,7 +81,7 @@ class ParquetSource(Source):
         ]
         if not nested or how.columns is not None:
             return list(schema.names)
-        others = {"label", "id", how.label, how.id}
+        others = {*so_called(schema.names, "label", "id"), how.label, how.id}
         return [name for name in schema.names if name == nested[0] or name in others]
 
     def _check_numbers(self, schema: Any) -> None:

@@ -72,6 +72,12 @@ def reading(path: str) -> Iterator[None]:
         ) from error
 
 
+def so_called(names: Iterable[str], *usual: str) -> list[str]:
+    """Return the names that are among the usual ones, in capitals or not, in the order of these."""
+    held = [(name.strip().lower(), name) for name in names]
+    return [name for known in usual for plain, name in held if plain == known.lower()]
+
+
 def stamp(path: str) -> list[Any]:
     """Return what changes with a file: its size and time, of a folder those of all its files."""
     if not os.path.exists(path):
@@ -92,9 +98,9 @@ class Reading:
 
     #: Names or zero-based positions of the class columns; all that are left by default.
     columns: tuple[str, ...] | None = None
-    #: Name or position of the column of labels; ``label`` if there is one.
+    #: Name or position of the column of labels; ``label`` if there is one, in any case.
     label: str | None = None
-    #: Name or position of the column of identifiers; ``id`` if there is one.
+    #: Name or position of the column of identifiers; ``id`` if there is one, in any case.
     id: str | None = None
     #: Whether the first line of a text file is a header; ``None``: look at it.
     header: bool | None = None

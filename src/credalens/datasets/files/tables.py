@@ -26,6 +26,7 @@ from credalens.datasets.files.source import (
     cut,
     reading,
     refuse_file,
+    so_called,
 )
 
 #: Bytes of text parsed at once, cut at the end of a line.
@@ -62,15 +63,12 @@ def assign(
             path, f"has no column {wanted!r} ({option})", f"its columns are {listed}"
         )
 
-    def default(*usual: str) -> str | None:
-        return next((name for name in usual if named and name in names), None)
-
-    label = find(how.label, "--label-column") if how.label is not None else default("label")
-    identifier = (
-        find(how.id, "--id-column") if how.id is not None else default("id", *index, *INDEX)
-    )
+    labels = so_called(names, "label") if named else []
+    ids = so_called(names, "id", *index, *INDEX) if named else []
+    label = next(iter(labels), None) if how.label is None else find(how.label, "--label-column")
+    identifier = next(iter(ids), None) if how.id is None else find(how.id, "--id-column")
     if how.columns is None:
-        others = {label, identifier, *index, *(INDEX if named else ())}
+        others = {label, identifier, *labels, *ids}
         classes = tuple(name for name in names if name not in others)
     else:
         classes = tuple(find(name, "--columns") for name in how.columns)
@@ -96,7 +94,7 @@ def _looks_like_header(
     whole numbers as well, they are two rows, of hard predictions or of counts; unless only the
     second is a hard prediction.
     """
-    if "id" in fields or "label" in fields:
+    if so_called(fields, "id", "label"):
         return True
     names = _class_fields(fields, how)
     if not all(_is_number(text) for text in names):
