@@ -125,6 +125,9 @@ def test_normalize(tmp_path):
         whole(open_ensemble([str(tmp_path / "a.npy")]))
     found = whole(open_ensemble([str(tmp_path / "a.npy")], normalize=True))[0]
     assert np.array_equal(found, [[[0.25, 0.75]]])
+    np.save(tmp_path / "a.npy", [[[1.0, 3.0], [0.0, 0.0]]])
+    with pytest.raises(PredictionFileError, match="member 1 sums to 0 and cannot be rescaled"):
+        whole(open_ensemble([str(tmp_path / "a.npy")], normalize=True))
 
 
 class TestColumns:

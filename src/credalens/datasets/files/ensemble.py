@@ -269,8 +269,11 @@ class Ensemble:
                 fix = "pass --logits if these are logits" if word == "negative" else "mend the row"
                 return f"{at} is {word}; {fix}, or leave it out by --on-error skip"
         sums = rows.sum(axis=1)
-        m = int(np.argmax(np.abs(sums - 1)))
+        m = int(np.argmin(sums) if self.normalize else np.argmax(np.abs(sums - 1)))
         which = f"member {m} " if len(rows) > 1 else ""
+        if self.normalize:
+            fix = "mend the row, or leave it out by --on-error skip"
+            return f"{which}sums to {sums[m]:.10g} and cannot be rescaled; {fix}"
         nameless = source.class_names is None and _all_whole(rows[m])
         names_maybe = " --header if these are names of classes," if nameless else ""
         return (
