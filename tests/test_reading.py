@@ -63,6 +63,8 @@ class TestHeader:
         done = self.scored(tmp_path, "a,b\n50,50\n", code=2)
         assert "row 0 (zero-based): sums to 100; " in done.stderr
         assert "--header" not in done.stderr
+        np.save(tmp_path / "a.npy", [[3, 7]])
+        assert "--header" not in call("score", tmp_path / "a.npy", "-q", code=2).stderr
 
 
 class TestLabels:

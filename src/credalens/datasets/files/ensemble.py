@@ -274,7 +274,8 @@ class Ensemble:
         if self.normalize:
             fix = "mend the row, or leave it out by --on-error skip"
             return f"{which}sums to {sums[m]:.10g} and cannot be rescaled; {fix}"
-        nameless = source.class_names is None and _all_whole(rows[m])
+        headless = "--header" in source.options and source.class_names is None
+        nameless = headless and _all_whole(rows[m])
         names_maybe = " --header if these are names of classes," if nameless else ""
         return (
             f"{which}sums to {sums[m]:.10g}; pass --normalize to rescale, --logits for logits,"
