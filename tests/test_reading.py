@@ -207,12 +207,12 @@ class TestLabels:
         pyarrow.parquet.write_table(table, tmp_path / "m.parquet")
         pyarrow.csv.write_csv(table.drop_columns("label"), tmp_path / "n.csv")
         (tmp_path / "truth.txt").write_text("".join(f"{x}\n" for x in labels))
+        pyarrow.csv.write_csv(table.select(["a", "label"]), tmp_path / "truth.csv")
         options = ("--on-error", "skip", "--chunk-rows", rows)
         right = [bool(label) for label in labels if label is not None]
         assert self.correct(tmp_path / "m.parquet", *options) == right
-        assert (
-            self.correct(tmp_path / "n.csv", *options, "--labels", tmp_path / "truth.txt") == right
-        )
+        for truth in (tmp_path / "truth.txt", tmp_path / "truth.csv"):
+            assert self.correct(tmp_path / "n.csv", *options, "--labels", truth) == right
 
     def test_a_model_that_brings_the_labels(self, tmp_path):
         (tmp_path / "0.csv").write_text("a,b,label\n0.1,0.9,b\n")

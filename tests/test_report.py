@@ -488,6 +488,12 @@ def test_classes_that_are_called_by_numbers(tmp_path):
         cl.report.write(tmp_path / "c.html", P, np.zeros(40, int), names)
 
 
+def test_classes_that_are_called_by_truth_values(tmp_path):
+    P = np.array([[[0.6, 0.4]], [[0.1, 0.9]]])
+    page = Page(cl.report.write(tmp_path / "a.html", P, np.array([True, False]), ["True", "False"]))
+    assert page.data["rows"]["y"] == [0, 1]
+
+
 def test_a_failure_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("old")

@@ -21,21 +21,21 @@ def label_indices(
 
     If a class is called by a number, numbers are names: if the classes are called 1, 2, 3, then a
     label 1 is the first class and 0 is none. 1.0 in a text is 1, unless a class is called 1.0:
-    pandas writes integers so if one was ever missing. False and True, also in a text, are 0 and 1,
-    unless a class is called by one of them.
+    pandas writes integers so if one was ever missing. False and True, also in a text and in
+    capitals or not, are 0 and 1; if a class is called by one of them, they are names.
     """
     names_are_numbers = numbered(class_names)
-    truths = {"False": "0", "True": "1"}
-    if truths.keys() & (class_names or ()):
-        truths = {}
-    if labels.dtype.kind == "b" and truths:
-        labels = labels.astype(np.intp)
     if labels.dtype.kind in "iu" and not names_are_numbers:
         inside = (labels >= 0) & (labels < n_classes)
         return np.where(inside, labels, UNKNOWN).astype(np.intp)
     table = {str(i): i for i in range(n_classes)} if not names_are_numbers else {}
     table.update({name: i for i, name in enumerate(class_names or ())})
-    table.update({text: table[number] for text, number in truths.items() if number in table})
+    truths = {name.lower(): i for name, i in table.items() if name.lower() in ("false", "true")}
+    if not truths:
+        numbers = {"false": "0", "true": "1"}
+        truths = {word: table[text] for word, text in numbers.items() if text in table}
+    for word, i in truths.items():
+        table = {word: i, word.title(): i, word.upper(): i} | table
     found = (_found(table, label) for label in labels.tolist())
     return np.fromiter(found, np.intp, len(labels))
 

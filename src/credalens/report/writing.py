@@ -180,8 +180,6 @@ def _labels(y: Any, n: int, n_classes: int, class_names: tuple[str, ...] | None)
     labels = _validation.vector(y, "y")
     if len(labels) != n:
         _validation.refuse("y", f"has {len(labels)} labels", f"pass {n}, one for each prediction")
-    if labels.dtype.kind == "b":
-        labels = labels.astype(np.intp)
     indices = label_indices(labels, class_names, n_classes)
     known = indices != UNKNOWN
     if not known.all():
