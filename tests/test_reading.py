@@ -245,6 +245,32 @@ def test_ids_of_which_some_are_missing_stay_what_they_are(kind, tmp_path):
     assert pyarrow.parquet.read_table(out)["id"].combine_chunks() == given
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (pa.timestamp("us", "UTC"), "1970-01-01 00:00:00.000007Z"),
+        (pa.timestamp("ms", "+01:00"), "1970-01-01 01:00:00.007+0100"),
+        (pa.time32("ms"), "00:00:00.007"),
+        (pa.decimal128(20, 0), "7"),
+    ],
+)
+def test_ids_of_types_that_numpy_has_not_stay_what_they_are(kind, text, tmp_path):
+    number = pa.int32() if kind == pa.time32("ms") else pa.int64()
+    given = pa.array([None, None, 7, 8], number).cast(kind)
+    table = pa.table({"id": given, "a": [0.5] * 4, "b": [0.5] * 4})
+    pyarrow.parquet.write_table(table, tmp_path / "m.parquet")
+    for command in (("score",), ("pick", "--budget", 4)):
+        out = tmp_path / "s.parquet"
+        call(*command, tmp_path / "m.parquet", "-q", "-o", out, "--chunk-rows", 2)
+        found = pyarrow.parquet.read_table(out)["id"]
+        assert (found.type, found.to_pylist()) == (kind, given.to_pylist())
+    call("score", tmp_path / "m.parquet", "-q", "-o", tmp_path / "s.csv", "--chunk-rows", 2)
+    assert (tmp_path / "s.csv").read_text().splitlines()[3].startswith(f"{text},")
+    pyarrow.parquet.write_table(table[2:], tmp_path / "m.parquet")
+    call("score", tmp_path / "m.parquet", "-q", "-o", tmp_path / "s.npz")
+    assert len(read(tmp_path / "s.npz")["id"]) == 2
+
+
 class TestWhereItIsWritten:
     @pytest.fixture
     def folder(self, tmp_path):

@@ -129,10 +129,11 @@ def _write_npz_file(batches: Batches, path: Path) -> None:
 
 def _as_numpy(column: Any) -> Array:
     whole = column.null_count == 0 or pa.types.is_floating(column.type)
-    if pa.types.is_string(column.type) or not whole:
-        texts = pyarrow.compute.cast(column, pa.string()).to_pylist()
-        return np.array([text or "" for text in texts], dtype=np.str_)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    if whole and values.dtype != object:
+        return values
+    texts = pyarrow.compute.cast(column, pa.string()).to_pylist()
+    return np.array([text or "" for text in texts], dtype=np.str_)
 
 
 #: Ending of the output to what writes it.

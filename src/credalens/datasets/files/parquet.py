@@ -65,7 +65,7 @@ class ParquetSource(Source):
                 self.class_names = self._roles.classes
         self._types = {name: _type(schema, name) for name in self.columns}
         self.has_labels, self.id_name = self._roles.label is not None, self._roles.id
-        if self.id_name is not None and _has_no_missing(self._types[self.id_name]):
+        if self.id_name is not None and not _told_by_numpy(self._types[self.id_name]):
             self.id_type = self._types[self.id_name]
 
     @property
@@ -356,6 +356,13 @@ def _column(batch: Any, name: str | None) -> Array | None:
 def _has_no_missing(kind: Any) -> bool:
     """Tell whether NumPy would make floats, or objects, of a type to mark missing values."""
     return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def _told_by_numpy(kind: Any) -> bool:
+    """Tell whether values in NumPy's terms show what type they had, missing ones or not."""
+    zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+    unknown = zoned or pa.types.is_time(kind) or pa.types.is_decimal(kind)
+    return not (unknown or _has_no_missing(kind))
 
 
 def _type(schema: Any, name: str) -> Any:

@@ -150,7 +150,7 @@ class Source(ABC):
     id_name: str | None = None
     #: Options that say how to read it.
     options: tuple[str, ...] = ()
-    #: The type of identifiers in Arrow's terms, where NumPy has no missing values of it.
+    #: The type of identifiers in Arrow's terms, where their values in NumPy's do not tell.
     id_type: Any = None
 
     @property
