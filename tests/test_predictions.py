@@ -228,6 +228,14 @@ class TestColumns:
         text = "id,a,b\n" + '5" disk,0.25,0.75\n' * 41  # quotes within a field are not special
         assert self.read(tmp_path, text).members.shape == (41, 1, 2)
 
+    def test_a_header_that_is_broken_within_quotes(self, tmp_path):
+        for line in ("0.5,0.5\n", '0.25,"0.75\n"\n'):
+            path = tmp_path / "table.csv"
+            path.write_text('"a\nx","b"\n' + line)
+            ensemble = open_ensemble([str(path)])
+            assert ensemble.class_names == ("a\nx", "b")
+            assert whole(ensemble)[0].shape == (1, 1, 2)
+
     def test_what_is_not_text(self, tmp_path, monkeypatch):
         monkeypatch.setattr("credalens.datasets.files.tables.TEXT_BLOCK", 64)
         with pytest.raises(PredictionFileError, match="has a line of more than 64 bytes"):

@@ -208,16 +208,28 @@ class TextSource(Source):
                 refuse_file(self.path, "has a header but no rows", "pass at least one row")
 
     def _read_first_lines(self, file: IO[bytes]) -> tuple[bytes, bytes]:
-        """Return the first line that is not blank and the next one, empty if there is none."""
+        """Return the first line that is not blank and the next one, empty if there is none.
+
+        A line may be broken within quotes.
+        """
         return self._next_line(file), self._next_line(file)
 
     def _next_line(self, file: IO[bytes]) -> bytes:
-        for line in iter(lambda: file.readline(TEXT_BLOCK), b""):
-            if len(line) == TEXT_BLOCK:
-                self._refuse_long_line()
-            if line.strip():
-                return line
-        return b""
+        taken = b""
+
+        def lines() -> Iterator[str]:
+            nonlocal taken
+            for line in iter(lambda: file.readline(TEXT_BLOCK), b""):
+                taken += line
+                if len(taken) >= TEXT_BLOCK:
+                    self._refuse_long_line()
+                yield line.decode("utf-8-sig", "replace")
+
+        for _ in csv.reader(lines(), delimiter=self._delimiter):
+            if taken.strip():
+                break
+            taken = b""
+        return taken
 
     def _stretches(self, file: IO[bytes], begun: bytes) -> Iterator[bytes]:
         """Cut a file into stretches of whole lines."""
