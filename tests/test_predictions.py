@@ -254,6 +254,7 @@ class TestColumns:
         [("0.5,0.5\n1,0\n", 2), ("a,b\n1,0\n", 1), ("0,1,2\n1,0,0\n", 1), ("0,1\n1,0\n", 2)],
         ids=["numbers", "names", "class indices", "a row of two"],
     )
+    @pytest.mark.filterwarnings("ignore:.* its first line, 0,1")
     def test_header_or_not(self, text, rows, tmp_path):
         assert len(self.read(tmp_path, text).members) == rows
 

@@ -51,6 +51,25 @@ class TestHeader:
     def test_rows(self, text, options, rows, tmp_path):
         assert len(self.scored(tmp_path, text, *options).stdout.splitlines()) == rows + 1
 
+    @pytest.mark.parametrize(
+        ("text", "options", "taken"),
+        [
+            ("0,1\n0.9,0.1\n", (), "0,1, is taken for a header"),
+            ("0,1\n1,0\n", (), "0,1, is taken for a row"),
+            ("x,0,1\ny,1,0\n", ("--id-column", "0"), "x,0,1, is taken for a row"),
+            ("0,1\n", (), None),
+            ("0,1\n0.9,0.1\n", ("--header",), None),
+            ("0,1\n0.9,0.1\n", ("--no-header",), None),
+            ("0,1,label\n0.9,0.1,1\n", (), None),
+            ("0,1,2\n0.5,0.3,0.2\n", (), None),
+        ],
+    )
+    def test_what_may_be_both_is_said(self, text, options, taken, tmp_path):
+        (tmp_path / "a.csv").write_text(text)
+        told = call("score", tmp_path / "a.csv", *options).stderr
+        assert told.count("its first line") == (taken is not None)
+        assert taken is None or f"a.csv: its first line, {taken}; say --header or --no" in told
+
     def test_in_a_pipe(self):
         for text, rows in (("0,1\n0.9,0.1\n0.2,0.8", 2), ("0,1\n1,0\n0.2,0.8\n", 3)):
             done = call("score", "-", "--format", "csv", "-q", input=text)

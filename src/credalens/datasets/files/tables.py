@@ -7,6 +7,7 @@ import io
 import math
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -86,13 +87,13 @@ def _is_number(text: str) -> bool:
 
 
 def _looks_like_header(
-    fields: Sequence[str], below: Callable[[], Sequence[str]], how: Reading
+    path: str, fields: Sequence[str], below: Callable[[], Sequence[str]], how: Reading
 ) -> bool:
     """Tell class names from a row, by the class columns of the first line and the one below it.
 
     Names are text, or count 0,1,2,... or 1,2,3,... over other numbers. If the line below is in
     whole numbers as well, they are two rows, of hard predictions or of counts; unless only the
-    second is a hard prediction.
+    second is a hard prediction. 0,1 may be both, which is said.
     """
     if so_called(fields, "id", "label"):
         return True
@@ -102,9 +103,15 @@ def _looks_like_header(
     if not (_count_up(names) or _count_up(fields)):
         return False
     values = _class_fields(below(), how)
-    if not all(re.fullmatch(r"[-+]?\d+", text) for text in values):
-        return True
-    return _is_hard(values) and not _is_hard(names)
+    whole = all(re.fullmatch(r"[-+]?\d+", text) for text in values)
+    header = not whole or (_is_hard(values) and not _is_hard(names))
+    if _is_hard(names) and values:
+        warnings.warn(
+            f"{path}: its first line, {','.join(fields)}, is taken for a "
+            f"{'header' if header else 'row'}; say --header or --no-header",
+            stacklevel=2,
+        )
+    return header
 
 
 def _is_hard(fields: Sequence[str]) -> bool:
@@ -157,7 +164,9 @@ class TextSource(Source):
                 refuse_file(path, "is empty", "pass a file with a line for each row")
             header = how.header
             if header is None:
-                header = _looks_like_header(fields, lambda: self._fields(second, "replace"), how)
+                header = _looks_like_header(
+                    path, fields, lambda: self._fields(second, "replace"), how
+                )
             self._skip_first = header
             self._names = fields if header else [str(i) for i in range(len(fields))]
             self._roles = assign(path, self._names, how, header)
