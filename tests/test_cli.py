@@ -90,6 +90,23 @@ def test_an_interruption_is_told_in_one_line(monkeypatch, tmp_path):
     assert (done.exit_code, done.stderr) == (130, "credalens: interrupted\n")
 
 
+@pytest.mark.parametrize("module", ["typer", "credalens.datasets.files"])
+def test_an_interruption_while_it_is_loaded_is_told_in_one_line(module):
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from credalens.cli import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", program, "score", "a.csv"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "credalens: interrupted\n")
+
+
 def test_help_of_the_demo():
     done = run("demo", "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -129,7 +146,7 @@ def test_mistakes_are_named_on_stderr(arguments, message, tmp_path):
 
 def test_help_does_not_load_what_the_commands_need():
     program = (
-        "import sys, credalens.cli\n"
+        "import sys, credalens.cli.commands\n"
         "print([m for m in ('sklearn', 'matplotlib', 'scipy', 'pyarrow') if m in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
