@@ -31,7 +31,7 @@ def axioms(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
     every: Annotated[
         bool,
-        typer.Option("--all", help="Also dominance, translation, imprecision, permutation."),
+        typer.Option("--all", help="Also dominance, translation, mmi, permutation."),
     ] = False,
 ) -> None:
     """Look for credal sets on which a measure breaks the paper's axioms.
