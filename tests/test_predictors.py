@@ -210,6 +210,14 @@ def test_the_label_of_abstention():
     assert np.isnan(numbers.predict_or_abstain(X, reject=1, abstain_label=np.nan)).all()
     small = clone(MODELS["ensemble"]).fit(X, y.astype(np.uint8))
     assert small.predict_or_abstain(X, reject=1)[0] == -1
+    truths = clone(MODELS["ensemble"]).fit(X, y == 1)
+    counts = truths.predict_or_abstain(X, reject=0.5)
+    assert counts.dtype.kind == "i"
+    assert set(counts.tolist()) == {0, 1, -1}
+    for model, answer in ((truths, counts), (words, mixed)):
+        answered = np.isin(answer, model.classes_)
+        assert_array_equal(answered, answer != -1)
+        assert_array_equal(answer[answered], model.predict(X)[answered])
     signs = clone(MODELS["ensemble"]).fit(X[:100], 2 * y[:100] - 1)
     with pytest.raises(ValueError, match="abstain_label: -1 is a class; pass a label"):
         signs.predict_or_abstain(X, reject=0.1)

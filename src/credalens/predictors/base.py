@@ -172,13 +172,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         component : {"total", "aleatoric", "epistemic"}, default="total"
             Which uncertainty is the score.
         abstain_label : optional
-            By default -1 if the classes are numbers and ``"abstain"`` otherwise. A label that is a
-            class is refused.
+            By default -1 if the classes are numbers or booleans and ``"abstain"`` otherwise. A
+            label that is a class is refused.
 
         Returns
         -------
         array of shape (n,)
-            Classes of `predict` and the label; of dtype object if these are of different kinds.
+            Classes of `predict` and the label, in a dtype that holds both: booleans beside -1 are
+            0 and 1, words beside a number are of dtype object. Whatever the label,
+            ``numpy.isin(answer, model.classes_)`` is true where there is an answer.
         """
         check_is_fitted(self)
         if (reject is None) == (threshold is None):
