@@ -283,7 +283,7 @@ def test_hovering(open_page, report):
     mark.hover(force=True)
     page.wait_for_function("() => document.querySelector('#vg-tooltip-element').innerText"
                            ".includes('aleatoric')")  # fmt: skip
-    assert re.search(r"aleatoric:?\s+0\.\d{4} \[0\.\d{4}, 0\.\d{4}\]",
+    assert re.search(r"aleatoric:?\s+0\.\d{4} \[0\.\d{4},\s0\.\d{4}\]",
                      page.inner_text("#vg-tooltip-element"))  # fmt: skip
     seen.silent_and_alone()
 
@@ -333,6 +333,21 @@ def test_on_a_phone(open_page, report, width):
         assert place.bounding_box()["width"] <= width
     assert float(colour(seen.page, "body", "fontSize")[:-2]) >= 16
     seen.silent_and_alone()
+
+
+@pytest.mark.parametrize("width", [1100, 400])
+def test_words_of_the_table_are_whole(open_page, tmp_path, width):
+    P, y = ensemble()
+    names = ["strawberry", "watermelon", "blackberry"]
+    path = cl.report.write(tmp_path / "r.html", P, y, names)
+    page = open_page(path, viewport={"width": width, "height": 900}).page
+    page.click("[data-filter='1']")
+    assert column(page, "q")[0] == "ambiguous"
+    lines = page.evaluate("""() => [...document.querySelectorAll("#listing td:not(.num) bdi")]
+        .map((word) => word.getClientRects().length)""")
+    assert set(lines) == {1}
+    scroll = page.locator(".listing .scroll")
+    assert width == 400 or scroll.evaluate("(place) => place.scrollWidth <= place.clientWidth")
 
 
 # ---------------------------------------------------------------- names from outside

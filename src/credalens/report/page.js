@@ -13,7 +13,7 @@
   const value = (parts) => (parts * data.unit).toFixed(digits);
   const className = (k) => (data.classes ? data.classes[k] : String(k));
   const idOf = (i) => (rows.id ? rows.id[i] : String(rows.r[i]));
-  const interval = (i) => `${value(rows.m[i])} [${value(rows.l[i])}, ${value(rows.u[i])}]`;
+  const interval = (i) => `${value(rows.m[i])} [${value(rows.l[i])},\u00a0${value(rows.u[i])}]`;
   /** A text of users, kept apart from the direction of the text around it. */
   const isolated = (text) => {
     const element = document.createElement("bdi");
