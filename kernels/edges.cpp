@@ -40,7 +40,7 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
     const Grain grain = in_lanes ? Grain::of_lanes((std::size_t{1} << 21) / (sent * (6 + M / 2)))
                                  : Grain(1 + (std::size_t{1} << 15) / size);
     const std::size_t scratch =
-        in_lanes ? lanes_scratch(2 * K + 1 + sent) : K + 1 + std::min(n, 2 * grain.piece) * sent;
+        in_lanes ? lanes_scratch(2 * K + 1 + M + sent) : K + 1 + std::min(n, 2 * grain.piece) * sent;
     parallel_for(
         n, grain, threads, [&] { return std::vector<double>(scratch); },
         [&](std::vector<double>& ws, std::size_t begin, std::size_t end) {

@@ -53,6 +53,14 @@ struct Ahead {
         : next(reinterpret_cast<const char*>(from)),
           end(reinterpret_cast<const char*>(from + size)) {}
 
+    // The vector of instances after the one that begins at P, where `left` are left.
+    template <class T>
+    CREDALENS_INLINE static Ahead after(const T* P, std::size_t size, std::size_t left) {
+        const std::size_t here = left < kWidth ? left : kWidth;
+        const std::size_t next = left - here < kWidth ? left - here : kWidth;
+        return {P + here * size, next * size};
+    }
+
     CREDALENS_INLINE void go_on() {
         if (next >= end) return;
         fetch(next);
@@ -266,9 +274,7 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
             write(diameter_and_pair(lanes, M, K, left, out.pairs + 2 * first), left,
                   out.diameter + first);
         else if (out.diameter) {
-            const std::size_t here = left < kWidth ? left : kWidth;
-            const std::size_t next = left - here < kWidth ? left - here : kWidth;
-            const Ahead ahead(P + (first + here) * size, next * size);
+            const Ahead ahead = Ahead::after(P + first * size, size, left);
             write(diameter_of(lanes, M, K, sums, ahead), left, out.diameter + first);
         }
     }
@@ -280,13 +286,13 @@ void edge_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& 
                    double* diameter, double* scratch) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     Lanes* sums = reinterpret_cast<Lanes*>(scratch);
-    Lanes *entries = sums + K + 1, *across = entries + K;
+    Lanes *entries = sums + K + 1, *totals = entries + K, *across = totals + M;
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
         for (int m = 0; m < M; ++m) {
             Sources<T>(P + first * size + static_cast<std::size_t>(m) * K, size, left)
                 .all(static_cast<std::size_t>(K), entries);
-            sums[0] = Lanes{};
+            Lanes total = sums[0] = Lanes{};
             for (int y = 0; y < K; ++y) sums[y + 1] = sums[y] + entries[edges.order[y]];
             Lanes* sent = across + static_cast<std::size_t>(m) * edges.size;
             for (int e = 0; e < edges.size; ++e) {
@@ -295,9 +301,12 @@ void edge_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& 
                 const Lanes side = stop == start + 1 ? entries[edges.order[start]]
                                                      : sums[stop] - sums[start];
                 sent[e] = edges.length[e] * side;
+                total += sent[e];
             }
+            totals[m] = total;
         }
-        write(widest_pair<Absolute>({}, across, M, edges.size), left, diameter + first);
+        const Ahead ahead = Ahead::after(P + first * size, size, left);
+        write(diameter_of(across, M, edges.size, totals, ahead), left, diameter + first);
     }
 }
 
