@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from credalens.datasets.cluster.client import connected
 from credalens.datasets.cluster.engine import ScoreJob
 from credalens.datasets.cluster.folder import MANIFEST
 from credalens.datasets.files import open_ensemble
 from credalens.evaluation.scores import ScoreColumns
 from prediction_files import call, command, predictions
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 psutil = pytest.importorskip("psutil")
 pytestmark = pytest.mark.slow
@@ -222,7 +224,7 @@ class TestBadRows:
         ).stderr  # fmt: skip
 
 
-def test_rows_that_kill_their_workers_are_named(cluster, tmp_path):
+def test_rows_that_kill_their_workers_are_named(tmp_path):
     class Deadly(ScoreColumns):
         def measured(self, Q):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -232,7 +234,9 @@ def test_rows_that_kill_their_workers_are_named(cluster, tmp_path):
     job = ScoreJob(ensemble, Deadly(("tv",)), tmp_path / "out", {})
     folder = job.prepare()
     folder.open(job.skip)
-    with distributed.Client(cluster) as client:
+    # A cluster that is quick to give workers up: ours keeps them, however often they die.
+    impatient = dask.config.set({"distributed.deploy.lost-worker-timeout": "10ms"})
+    with impatient, connected(workers=2) as client:
         with pytest.raises(OSError, match=r"a.npy: several workers died over the rows 0 to 19"):
             job.run(client, folder)
-        client.wait_for_workers(2, timeout=60)  # a cluster does not like to be ended before
+        client.wait_for_workers(2, timeout=60)

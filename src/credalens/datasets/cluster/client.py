@@ -28,6 +28,10 @@ COPIES = 4
 FILLED = 0.7
 #: Seconds to wait for a scheduler, and for its first worker.
 ANSWER, PATIENCE = 10, 30
+#: Dask settings of a cluster that keeps its workers. Some time after one is lost, a local cluster
+#: looks whether it is back; should it just then have died again, it is given up for good, and a
+#: job that has lost all of them that way would wait for ever.
+KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "1000 days"}
 
 
 @contextmanager
@@ -64,7 +68,8 @@ def connected(scheduler: str | None = None, workers: int | None = None) -> Itera
         )
         # Dask's profiler asks every thread what it does a hundred times a second.
         dask: Any = importlib.import_module("dask")
-        stack.enter_context(dask.config.set({"distributed.worker.profile.enabled": False}))
+        settings = {"distributed.worker.profile.enabled": False, **KEEP_WORKERS}
+        stack.enter_context(dask.config.set(settings))
         cluster = distributed.LocalCluster(
             n_workers=workers or num_threads(),
             threads_per_worker=1,
