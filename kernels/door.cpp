@@ -1,7 +1,5 @@
 #include "door.hpp"
 
-#include "first_bad.hpp"
-#include "lanes.hpp"
 #include "parallel.hpp"
 
 namespace credalens {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "door.hpp"
 #include "even.hpp"
 #include "lanes.hpp"
 #include "parallel.hpp"
@@ -491,42 +492,54 @@ std::size_t grain(std::size_t n, int threads) {
 }  // namespace
 
 template <class T>
-void max_entropy(const T* P, std::size_t n, int M, int K, double* value, double* gap,
-                 double* weights, double* distribution, int threads) {
+std::int64_t max_entropy(const T* P, std::size_t n, int M, int K, double* value, double* gap,
+                         double* weights, double* distribution, int threads, double tolerance) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
+    threads = threads_for(threads, n);
+    FirstBad bad;
     parallel_for(n, grain(n, threads), threads, [&](std::size_t begin, std::size_t end) {
         Workspace ws(M, K);
-        for (std::size_t i = begin; i < end; ++i) {
-            load_instance(ws, P + i * size);
-            solve_instance(ws, value[i], gap[i]);
-            if (weights) std::copy(ws.w, ws.w + M, weights + i * M);
-            if (!distribution) continue;
-            double* p = distribution + i * K;
-            std::fill(p, p + K, 0.0);
-            for (int y = 0; y < ws.classes; ++y) p[ws.kept[y]] = ws.here.p[y];
-        }
+        const auto solve = [&](std::size_t first, std::size_t last) {
+            for (std::size_t i = first; i < last; ++i) {
+                load_instance(ws, P + i * size);
+                solve_instance(ws, value[i], gap[i]);
+                if (weights) std::copy(ws.w, ws.w + M, weights + i * M);
+                if (!distribution) continue;
+                double* p = distribution + i * K;
+                std::fill(p, p + K, 0.0);
+                for (int y = 0; y < ws.classes; ++y) p[ws.kept[y]] = ws.here.p[y];
+            }
+        };
+        checked_in_passing(P, begin, end, M, K, tolerance, bad, solve);
     });
     // A single member has one entropy, to the bit.
-    if (M == 1) min_entropy(P, n, M, K, value, nullptr, threads);
+    if (M == 1) min_entropy(P, n, M, K, value, nullptr, threads, -1.0);
+    return bad.value();
 }
 
 template <class T>
-void min_entropy(const T* P, std::size_t n, int M, int K, double* value, std::int64_t* member,
-                 int threads) {
+std::int64_t min_entropy(const T* P, std::size_t n, int M, int K, double* value,
+                         std::int64_t* member, int threads, double tolerance) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
+    FirstBad bad;
     parallel_for(
         n, Grain::of_lanes((std::size_t{1} << 15) / size), threads,
         [&] { return std::vector<double>(lanes_scratch(static_cast<std::size_t>(K))); },
         [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-            least_entropy(P + begin * size, end - begin, M, K, value + begin,
-                          member ? member + begin : nullptr, scratch.data());
+            const auto find = [&](std::size_t first, std::size_t last) {
+                least_entropy(P + first * size, last - first, M, K, value + first,
+                              member ? member + first : nullptr, scratch.data());
+            };
+            checked_in_passing(P, begin, end, M, K, tolerance, bad, find);
         });
+    return bad.value();
 }
 
 #define CREDALENS_INSTANTIATE(T)                                                              \
-    template void max_entropy<T>(const T*, std::size_t, int, int, double*, double*, double*,  \
-                                 double*, int);                                               \
-    template void min_entropy<T>(const T*, std::size_t, int, int, double*, std::int64_t*, int);
+    template std::int64_t max_entropy(const T*, std::size_t, int, int, double*, double*,      \
+                                      double*, double*, int, double);                         \
+    template std::int64_t min_entropy(const T*, std::size_t, int, int, double*,               \
+                                      std::int64_t*, int, double);
 CREDALENS_INSTANTIATE(float)
 CREDALENS_INSTANTIATE(double)
 #undef CREDALENS_INSTANTIATE

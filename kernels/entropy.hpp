@@ -21,17 +21,22 @@ namespace credalens {
 // members; S is at most about min(M, K), and about ten iterations are usual. 0 ln 0 = 0, and a
 // class that is zero in every member plays no part. The result for an instance depends on that
 // instance alone, bit for bit, whatever the batch and the number of threads.
+//
+// Rows are checked while they are read unless `tolerance` is negative: returns the first instance
+// with a bad one (see door.hpp), or -1; the results are then of no use.
 template <class T>
-void max_entropy(const T* P, std::size_t n, int M, int K, double* value, double* gap,
-                 double* weights, double* distribution, int threads);
+std::int64_t max_entropy(const T* P, std::size_t n, int M, int K, double* value, double* gap,
+                         double* weights, double* distribution, int threads, double tolerance);
 
 // Lower entropy: min H(p) over the same hull, in nats. Entropy is concave, so the minimum is at a
 // row: O(M K) an instance.
 //
 //   value   (n): the entropy of that row, renormalised.
 //   member  (n) or nullptr: its index, the first one on a tie.
+//
+// Rows are checked as in `max_entropy`.
 template <class T>
-void min_entropy(const T* P, std::size_t n, int M, int K, double* value, std::int64_t* member,
-                 int threads);
+std::int64_t min_entropy(const T* P, std::size_t n, int M, int K, double* value,
+                         std::int64_t* member, int threads, double tolerance);
 
 }  // namespace credalens

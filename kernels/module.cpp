@@ -172,23 +172,26 @@ void bind(nb::module_& m) {
     m.def(
         "max_entropy",
         [](Members<T> P, Out1 value, Out1 gap, std::optional<Out2> weights,
-           std::optional<Out2> distribution, int threads) {
+           std::optional<Out2> distribution, int threads, double tolerance) {
             nb::gil_scoped_release release;
-            max_entropy(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
-                        static_cast<int>(P.shape(2)), value.data(), gap.data(),
-                        data_or_null(weights), data_or_null(distribution), threads);
+            return max_entropy(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                               static_cast<int>(P.shape(2)), value.data(), gap.data(),
+                               data_or_null(weights), data_or_null(distribution), threads,
+                               tolerance);
         },
         array("members"), array("value"), array("gap"), maybe("weights"), maybe("distribution"),
-        "threads"_a);
+        "threads"_a, "tolerance"_a = -1.0);
 
     m.def(
         "min_entropy",
-        [](Members<T> P, Out1 value, std::optional<Indices> member, int threads) {
+        [](Members<T> P, Out1 value, std::optional<Indices> member, int threads,
+           double tolerance) {
             nb::gil_scoped_release release;
-            min_entropy(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
-                        static_cast<int>(P.shape(2)), value.data(), data_or_null(member), threads);
+            return min_entropy(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                               static_cast<int>(P.shape(2)), value.data(), data_or_null(member),
+                               threads, tolerance);
         },
-        array("members"), array("value"), maybe("member"), "threads"_a);
+        array("members"), array("value"), maybe("member"), "threads"_a, "tolerance"_a = -1.0);
 
     m.def(
         "hartley_exact",

@@ -13,9 +13,13 @@
 
 namespace credalens {
 
-// The number of threads to use: what CREDALENS_NUM_THREADS says, 0 if that is no whole number above
-// 0; without it the cores that this process may use.
+// The number of threads to use: what CREDALENS_NUM_THREADS says, without it the cores that this
+// process may use. Throws std::invalid_argument if it says no whole number above 0.
 int wanted_threads();
+
+// The same where the caller did not say how many, with 0. The system is only asked for its cores if
+// there is work for several, since asking takes as long as a small instance.
+int threads_for(int threads, std::size_t useful);
 
 // A grain for work of about so many nanoseconds on each instance.
 inline std::size_t grain_of(double nanoseconds) {
@@ -49,8 +53,9 @@ void parallel_for(std::size_t n, Grain grain, int threads, const Make& make, con
     std::size_t share = (n + most - 1) / most;
     if (grain.piece % 8 == 0) share = (share + 7) / 8 * 8;
     const std::size_t ranges = (n + share - 1) / share;
-    const std::size_t wanted = std::min<std::size_t>(std::max(threads, 1), n / grain.worth);
-    const std::size_t workers = std::min(std::max<std::size_t>(wanted, 1), ranges);
+    const std::size_t useful = std::min(std::max<std::size_t>(n / grain.worth, 1), ranges);
+    const std::size_t wanted = static_cast<std::size_t>(threads_for(threads, useful));
+    const std::size_t workers = std::min(wanted, useful);
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;
     std::atomic<bool> failed{false};

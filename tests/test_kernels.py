@@ -471,7 +471,9 @@ PASSING += [(5, M, K) for M, K in WIDE]
 
 @dtypes
 @pytest.mark.parametrize("shape", PASSING, ids=str)
-@pytest.mark.parametrize("wanted", ["extremes", "diameter", "all", "profile"])
+@pytest.mark.parametrize(
+    "wanted", ["extremes", "diameter", "all", "profile", "largest entropy", "smallest entropy"]
+)
 def test_rows_are_checked_in_passing(dtype, shape, wanted):
     n, M, _ = shape
     P = dirichlet(*shape).astype(dtype)
@@ -480,6 +482,10 @@ def test_rows_are_checked_in_passing(dtype, shape, wanted):
         low, high, wide, value, gap = np.full((5, n), np.nan)
         if wanted == "profile":
             return _kernels.tv_profile(P, low, high, wide, value, gap, threads, tolerance)
+        if wanted == "largest entropy":
+            return _kernels.max_entropy(P, value, gap, None, None, threads, tolerance)
+        if wanted == "smallest entropy":
+            return _kernels.min_entropy(P, value, None, threads, tolerance)
         low, high = (None, None) if wanted == "diameter" else (low, high)
         wide = None if wanted == "extremes" else wide
         return _kernels.closed_forms(P, low, high, wide, None, threads, tolerance)
@@ -501,6 +507,17 @@ def test_rows_are_checked_in_passing(dtype, shape, wanted):
     off[n // 2, M - 1] *= 1 + 1e-3
     assert first_bad(off, 1e-4) == n // 2
     assert first_bad(off, 1e-2) == -1
+
+
+@dtypes
+def test_more_instances_than_are_checked_at_a_time(dtype):
+    P = np.repeat(dirichlet(90, 1, 60), 100, axis=1).astype(dtype)
+    value, gap = np.empty((2, len(P)))
+    for i in (0, 7, 8, 9, 30, 55, 89):
+        wrong = P.copy()
+        wrong[i, i, 3] = np.nan
+        assert _kernels.max_entropy(wrong, value, gap, None, None, 1, 1e-5) == i
+        assert _kernels.min_entropy(wrong, value, None, 1, 1e-5) == i
 
 
 @dtypes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,8 @@ BLOCK_BYTES = 1 << 25
 SMALL_BYTES = 1 << 16
 
 DOUBLE = np.dtype(np.float64)
+#: Threads of a kernel: as many as `num_threads` says, if there is work for several.
+AS_WANTED = 0
 
 
 @dataclass(frozen=True)
@@ -172,11 +173,7 @@ def _from_jax(x: Any, origin: Origin, name: str) -> tuple[Array, Origin]:
 
 def num_threads() -> int:
     """Return the number of kernel threads: ``CREDALENS_NUM_THREADS``, or the cores at hand."""
-    wanted = _kernels.wanted_threads()
-    if wanted < 1:
-        text = os.environ["CREDALENS_NUM_THREADS"]
-        raise ValueError(f"CREDALENS_NUM_THREADS: is {text!r}; set it to a whole number >= 1")
-    return wanted
+    return _kernels.wanted_threads()
 
 
 def working_dtype(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
@@ -246,10 +243,14 @@ def _cut(
         yield first * per_index, stop * per_index, part.reshape(-1, *tail)
 
 
-def _is_plain(array: Array, large: bool) -> bool:
+def is_plain(array: Array, most: int = BLOCK_BYTES) -> bool:
     """Say whether `array` is one block ``(n, M, K)`` as it is, without a thought to more."""
-    size = array.nbytes if array.dtype is DOUBLE and array.ndim == 3 else 0
-    return 0 < size <= (BLOCK_BYTES if large else SMALL_BYTES) and array.flags.c_contiguous
+    return (
+        array.dtype is DOUBLE
+        and array.ndim == 3
+        and 0 < array.nbytes <= most
+        and array.flags.c_contiguous
+    )
 
 
 def per_instance(
@@ -267,10 +268,10 @@ def per_instance(
     None. Results come back with the leading axes of `array` and in its dtype, or in `dtype`. A
     kernel that returns True ends it: what it has left in its outputs is not looked at.
     """
-    if _is_plain(array, large) and dtype in (None, np.float64):
+    if is_plain(array, BLOCK_BYTES if large else SMALL_BYTES) and dtype in (None, np.float64):
         n = len(array)
         if rows is None or n <= rows:
-            results = _outputs(n, shapes)
+            results = outputs(n, shapes)
             kernel(array, *results)
             return results
     lead = array.shape[:-2]
@@ -278,13 +279,13 @@ def per_instance(
     n = math.prod(lead)
     # A float64 result is written in place, any other is rounded once, at the end.
     direct = kind.type is np.float64
-    results = _outputs(n, shapes, kind)
+    results = outputs(n, shapes, kind)
     for start, stop, block in blocks(array, 2, rows=rows, large=large):
         places: list[Any] = [None if r is None else r[start:stop] for r in results]
-        outputs = places if direct else _outputs(stop - start, shapes)
-        if kernel(block, *outputs):
+        written = places if direct else outputs(stop - start, shapes)
+        if kernel(block, *written):
             break
-        for place, output in zip(places, outputs, strict=True):
+        for place, output in zip(places, written, strict=True):
             if place is not output:
                 place[...] = output
     if len(lead) != 1:
@@ -292,9 +293,10 @@ def per_instance(
     return results
 
 
-def _outputs(
+def outputs(
     n: int, shapes: Sequence[tuple[int, ...] | None], dtype: np.dtype[Any] = DOUBLE
 ) -> list[Any]:
+    """Return room for n results of each shape, None for None."""
     return [
         None if shape is None else np.empty((n, *shape) if shape else n, dtype) for shape in shapes
     ]

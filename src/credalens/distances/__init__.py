@@ -1,5 +1,6 @@
 """Distances between distributions: integral probability metrics."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,8 @@ NAMES: dict[str, Callable[[Any], Distance]] = {
     "ordinal": Wasserstein.ordinal,
     "kolmogorov": Kolmogorov,
 }
+#: Up to this many classes the last few distances that were asked for by name are kept.
+FEW_CLASSES = 100
 
 
 def as_distance(distance: Any, n_classes: int | None = None) -> Distance:
@@ -53,8 +56,15 @@ def as_distance(distance: Any, n_classes: int | None = None) -> Distance:
            [1., 0., 1.],
            [2., 1., 0.]])
     """
-    if isinstance(distance, str) or not isinstance(distance, Distance):
-        return NAMES[_validation.one_of(distance, "distance", NAMES)](n_classes)
-    if n_classes is not None:
-        distance.check_classes(n_classes)
-    return distance
+    if isinstance(distance, Distance):
+        if n_classes is not None:
+            distance.check_classes(n_classes)
+        return distance
+    if isinstance(distance, str) and (n_classes is None or n_classes <= FEW_CLASSES):
+        return _kept(distance, n_classes)
+    return NAMES[_validation.one_of(distance, "distance", NAMES)](n_classes)
+
+
+@functools.lru_cache(maxsize=8)
+def _kept(name: str, n_classes: int | None) -> Distance:
+    return NAMES[_validation.one_of(name, "distance", NAMES)](n_classes)

@@ -11,6 +11,9 @@ from credalens import _kernels, _validation
 from credalens._arrays import Array, namespace, native, num_threads, per_instance
 from credalens.distances.base import Distance, Questions, Seminorm
 
+#: What is not a tensor.
+ARRAY = (np.ndarray, np.floating)
+
 
 @dataclass(frozen=True)
 class TotalVariation(Distance):
@@ -62,18 +65,20 @@ class TotalVariation(Distance):
 
     def total(self, Q: Questions) -> Array:
         """Return ``1 - max over y of the lower probability of y``."""
-        total: Array = _rest(Q, Q.tv_extremes(diameter=False)[0])
+        total: Array = _rests(Q, Q.tv_extremes(diameter=False)[0])[0]
         return total
 
     def aleatoric(self, Q: Questions) -> tuple[Array, Array, Array]:
         """Return ``1 - max over p, y of p_y``, ``1 - min over p of max over y of p_y``, its gap."""
         _, high, _, value, gap = Q.tv_profile(diameter=False)
-        return _rest(Q, high), _rest(Q, value), gap
+        lower, upper = _rests(Q, high, value)
+        return lower, upper, gap
 
     def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
         low, high, wide, value, gap = Q.tv_profile()
-        return _rest(Q, low), _rest(Q, high), _rest(Q, value), wide / 4, gap
+        total, lower, upper = _rests(Q, low, high, value)
+        return total, lower, upper, wide / 4, gap
 
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
         """Return the diameter (González-García et al. 2026, Corollary 4.10), which is exact."""
@@ -81,10 +86,11 @@ class TotalVariation(Distance):
         return value, native.no_error(value)
 
 
-def _rest(Q: Questions, probability: Any) -> Any:
-    """Return one minus a probability, which rounding may have left above 1."""
-    rest = 1.0 - probability
-    if not isinstance(rest, np.ndarray | np.floating):  # a tensor, whose gradient stays
-        return namespace(rest).clip(rest, min=0.0)
-    # One class is certain, whatever its row sums to.
-    return np.maximum(rest, 0.0) if Q.n_classes > 1 else np.zeros_like(rest)
+def _rests(Q: Questions, *probabilities: Any) -> list[Any]:
+    """Return one minus each probability, which rounding may have left above 1."""
+    rests = [1.0 - p for p in probabilities]
+    if not isinstance(rests[0], ARRAY):  # tensors, whose gradient stays
+        return [namespace(rest).clip(rest, min=0.0) for rest in rests]
+    if Q.n_classes == 1:  # which is certain, whatever its row sums to
+        return [np.zeros_like(rest) for rest in rests]
+    return [np.maximum(rest, 0.0) for rest in rests]

@@ -141,7 +141,7 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
 
 def warn_of_error(error: Any, what: str) -> None:
     """Warn of instances with an error above `CERTIFIED`, which the caller did not ask for."""
-    seen = glimpse(error)
+    seen = error if type(error) is np.ndarray else glimpse(error)
     if seen is None:  # traced: nobody knows yet
         return
     count = int(np.count_nonzero(seen > CERTIFIED))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from credalens.sets.base import CredalSet
 
 F = TypeVar("F", bound=Callable[..., Any])
+_NOTHING: Any = object()
 
 #: What a set says of itself without looking at its data, or says where they are.
 OF_ITSELF = (
@@ -201,13 +202,11 @@ def anywhere(function: F) -> F:
     first = next(iter(signature.parameters))
 
     @functools.wraps(function)
-    def measure(*args: Any, **kwargs: Any) -> Any:
-        if args:
-            given, *args = args  # type: ignore[assignment]
-        elif first in kwargs:
+    def measure(given: Any = _NOTHING, /, *args: Any, **kwargs: Any) -> Any:
+        if given is _NOTHING:
+            if first not in kwargs:
+                signature.bind()  # the error that a call without arguments gets
             given = kwargs.pop(first)
-        else:
-            signature.bind()  # the error that a call without arguments gets
         Q = as_credal_set(given, validate="later")
         if Q.origin.where == "host":
             return function(Q, *args, **kwargs)

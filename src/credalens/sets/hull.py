@@ -48,7 +48,7 @@ class ConvexHull(MemberSet):
     validate : bool or "later", default=True
         Pass ``False`` for arrays that are known to be good, to save one pass over them; "later" to
         have all of their values checked when some are first read, in the same pass where the
-        measure is a closed form of total variation. That is what measures do with arrays.
+        measure is one of total variation or an entropy. That is what measures do with arrays.
 
     Notes
     -----
@@ -106,12 +106,12 @@ class ConvexHull(MemberSet):
         self._set(array, origin, trusted=not later)
 
     def _set(self, array: Any, origin: Origin, trusted: bool = True) -> None:
-        if origin.where == "host":
-            array = array.view()
-            array.flags.writeable = False
-        self.__dict__.update(_array=array, origin=origin)
+        state = self.__dict__
+        state["_array"] = array
+        if origin is not NUMPY:
+            state["origin"] = origin
         if trusted:
-            self._trust()
+            state["_members"] = array
 
     @classmethod
     def _of(cls, array: Array, origin: Origin, trusted: bool = True) -> Self:
@@ -252,8 +252,12 @@ class ConvexHull(MemberSet):
 
     @property
     def members(self) -> Any:
-        """The predictions, ``(..., M, K)``, as they came in."""
-        return self._members if self.origin is NUMPY else self.origin.wrap(self._members)
+        """The predictions, ``(..., M, K)``, as they came in; not to be written to."""
+        members = self._members
+        if self.origin.where == "host":
+            members = members.view()
+            members.flags.writeable = False
+        return members if self.origin is NUMPY else self.origin.wrap(members)
 
     @property
     def n_classes(self) -> int:

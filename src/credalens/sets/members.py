@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, num_threads, per_instance
+from credalens._arrays import AS_WANTED, Array, is_plain, num_threads, outputs, per_instance
 from credalens.sets.base import CredalSet, HasDiameter, is_tv
 from credalens.sets.events import event_count
 
@@ -107,27 +107,36 @@ class MemberSet(CredalSet):
         return max(1, math.prod(self.batch_shape) // 16)
 
     def _in_passing(
-        self, kernel: Callable[..., int], shapes: list[tuple[()] | None], dtype: Any = None
+        self,
+        kernel: Callable[..., int],
+        shapes: Sequence[tuple[int, ...] | None],
+        dtype: Any = None,
+        rows: int | None = None,
     ) -> list[Array]:
         """Run a kernel that checks rows while it reads them; the rest as in `per_instance`.
 
         After its outputs it is given the number of threads and a tolerance, negative where rows are
         known to be good; it returns the first instance that is not, or -1.
         """
-        tolerance, failed = -1.0, False
+        array, tolerance = self._array, -1.0
         if not self._trusted:
             # A little less than what the door allows, so that the door has the last word.
-            tolerance = 0.999 * _validation.tolerance_of(self._array.dtype)
+            tolerance = 0.999 * _validation.tolerance_of(array.dtype)
+        if is_plain(array) and (rows is None or len(array) <= rows):  # nothing to cut or convert
+            results = outputs(len(array), shapes)
+            failed = kernel(array, *results, AS_WANTED, tolerance) >= 0
+        else:
+            failed = False
 
-        def run(*arrays: Array) -> bool:
-            nonlocal failed
-            failed = kernel(*arrays, num_threads(), tolerance) >= 0
-            return failed
+            def run(*arrays: Array) -> bool:
+                nonlocal failed
+                failed = kernel(*arrays, AS_WANTED, tolerance) >= 0
+                return failed
 
-        results = per_instance(self._array, run, shapes, dtype=dtype, large=True)
+            results = per_instance(array, run, shapes, rows=rows, dtype=dtype, large=True)
         if failed:
             self._members  # noqa: B018  # refused, unless it is on the edge of what is allowed
-            return self._in_passing(kernel, shapes, dtype)
+            return self._in_passing(kernel, shapes, dtype, rows)
         self._trust()
         return results
 
@@ -143,7 +152,7 @@ class MemberSet(CredalSet):
 
     def _of_several(self, wide: Array) -> Array:
         """Return diameters, but 0 for a single class, whatever its rows sum to."""
-        return wide if self.n_classes > 1 else np.zeros_like(wide)
+        return wide if self._array.shape[-1] > 1 else np.zeros_like(wide)
 
     def reach(self, distance: HasDiameter) -> Array:
         """Return ``min over y of max over p of d(p, delta_y)``.
@@ -176,31 +185,30 @@ class MemberSet(CredalSet):
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, its certified gap and, if asked, where it is."""
 
-        def kernel(block: Array, value: Array, gap: Array, where: Array | None = None) -> None:
-            _kernels.max_entropy(block, value, gap, None, where, num_threads())
+        def kernel(block: Array, value: Array, gap: Array, where: Any, *how: Any) -> int:
+            return _kernels.max_entropy(block, value, gap, None, where, *how)
 
         return self._entropy(kernel, distribution, rows=1 << 15)
 
     def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the smallest entropy in nats, which a member has, 0 and, if asked, the member."""
 
-        def kernel(block: Array, value: Array, error: Array, where: Array | None = None) -> None:
+        def kernel(block: Array, value: Array, error: Array, where: Any, *how: Any) -> int:
             member = None if where is None else np.empty(len(block), np.int64)
-            _kernels.min_entropy(block, value, member, num_threads())
+            bad = _kernels.min_entropy(block, value, member, *how)
             error.fill(0.0)
-            if where is not None:
+            if member is not None and bad < 0:
                 where[:] = block[np.arange(len(block)), member]
+            return bad
 
         return self._entropy(kernel, distribution)
 
     def _entropy(
-        self, kernel: Callable[..., None], distribution: bool, rows: int | None = None
+        self, kernel: Callable[..., int], distribution: bool, rows: int | None = None
     ) -> tuple[Array, Array, Array | None]:
-        shapes = [(), (), (self.n_classes,)][: 3 if distribution else 2]
-        results = per_instance(
-            self._members, kernel, shapes, rows=rows, dtype=np.float64, large=True
-        )
-        return results[0], results[1], results[2] if distribution else None
+        shapes = [(), (), (self.n_classes,) if distribution else None]
+        value, error, where = self._in_passing(kernel, shapes, np.float64, rows)
+        return value, error, where
 
     def hartley_exact(self, w: Array) -> Array:
         """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights by size ``(K + 1,)``.
