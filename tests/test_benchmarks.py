@@ -81,13 +81,18 @@ def test_the_page_says_whether_what_is_required_is_met(few):
     (row,) = report.required(few)
     assert row["peer"] == "NumPy"
     assert not row["met"]  # the size at which it is judged is not there
-    first = few["cells"][0]
+    first, *others = few["cells"]
     first["size"] = row["at"]
-    for share, met in ((15.5, True), (14.5, False)):
-        first["peers"][0]["us"] = share * first["ours"]["us"]
+    for there, elsewhere, met in ((15.5, 15.5, True), (14.5, 20, False), (20, 10, False)):
+        for cell in few["cells"]:
+            cell["peers"][0]["us"] = cell["ours"]["us"] * (there if cell is first else elsewhere)
         (row,) = report.required(few)
         assert row["met"] == met
-        assert (row["at"] in [size for size, _ in row["short"]]) != met
+        assert (row["at"] in [size for size, _ in row["short"]]) == (there < 15)
+    for cell in others:
+        cell["peers"][0]["us"] = 40 * cell["ours"]["us"]
+    assert report.required(few)[0]["mean"] == pytest.approx((20 * 40 ** len(others)) ** (1 / 3))
+    first["peers"][0]["us"] = 14.5 * first["ours"]["us"]
     assert "14.5x at (10000, 10, 100)" in report.page(few, pictures=False)
 
 
