@@ -194,11 +194,11 @@ private:
 
 }  // namespace
 
-void box_widths(const double* bounds, std::size_t n, int K, double* widths, double* lows,
-                double* highs, int threads) {
+void box_widths(const double* low, const double* high, std::size_t n, int K, double* widths,
+                double* lows, double* highs, int threads) {
     parallel_for(n, grain_of(3.0 * K), threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-            const double *l = bounds + i * 2 * K, *u = l + K;
+            const double *l = low + i * K, *u = high + i * K;
             for (int y = 0; y < K; ++y) widths[i * K + y] = std::max(u[y] - l[y], 0.0);
             lows[i] = sum_of(l, K);
             highs[i] = sum_of(u, K);
@@ -206,23 +206,25 @@ void box_widths(const double* bounds, std::size_t n, int K, double* widths, doub
     });
 }
 
-void box_minimax(const double* bounds, std::size_t n, int K, double* value, int threads) {
+void box_minimax(const double* low, const double* high, std::size_t n, int K, double* value,
+                 int threads) {
     parallel_for(
         n, Grain::of_lanes(40000 / K), threads,
         [K] { return std::vector<double>(lanes_scratch(2 * static_cast<std::size_t>(K))); },
         [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-            box_minimax_in_lanes(bounds + begin * 2 * K, end - begin, K, value + begin,
+            box_minimax_in_lanes(low + begin * K, high + begin * K, end - begin, K, value + begin,
                                  scratch.data());
         });
 }
 
-void box_max_entropy(const double* bounds, std::size_t n, int K, double* value,
+void box_max_entropy(const double* low, const double* high, std::size_t n, int K, double* value,
                      double* distribution, int threads) {
     parallel_for(
         n, Grain::of_lanes(20000 / K), threads,
         [K] { return std::vector<double>(lanes_scratch(4 * static_cast<std::size_t>(K))); },
         [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-            box_max_entropy_in_lanes(bounds + begin * 2 * K, end - begin, K, value + begin,
+            box_max_entropy_in_lanes(low + begin * K, high + begin * K, end - begin, K,
+                                     value + begin,
                                      distribution ? distribution + begin * K : nullptr,
                                      scratch.data());
         });
@@ -264,12 +266,13 @@ void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* cente
         });
 }
 
-void box_min_entropy(const double* bounds, std::size_t n, int K, std::int64_t max_nodes,
-                     double* value, double* error, double* distribution, int threads) {
+void box_min_entropy(const double* low, const double* high, std::size_t n, int K,
+                     std::int64_t max_nodes, double* value, double* error, double* distribution,
+                     int threads) {
     parallel_for(n, grain_of(1000.0 * K), threads, [&](std::size_t begin, std::size_t end) {
         LowerEntropy search(K, max_nodes);
         for (std::size_t i = begin; i < end; ++i) {
-            search.solve(bounds + i * 2 * K, bounds + (i * 2 + 1) * K);
+            search.solve(low + i * K, high + i * K);
             value[i] = std::max(search.value(), 0.0);
             error[i] = search.error();
             if (distribution != nullptr) {

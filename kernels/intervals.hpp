@@ -1,8 +1,8 @@
 // Credal sets that are boxes, {p : l <= p <= u, sum p = 1}, and the two sums over events that they
 // share with total variation balls.
 //
-// bounds is (n, 2, K), row-major: the lower bounds of an instance, then its upper ones. They are
-// finite, in [0, 1], and feasible and reachable up to rounding; sums that rounding has left on the
+// low and high are (n, K), row-major: the bounds of each class. They are finite, in [0, 1], and
+// feasible and reachable up to rounding; sums that rounding has left on the
 // wrong side of 1 are treated as 1. A value depends on its own instance only, whatever the batch
 // and the number of threads. Outputs that may be null say so.
 #pragma once
@@ -13,16 +13,17 @@
 namespace credalens {
 
 // max(u - l, 0) of every class, (n, K), and the sums of the lower and of the upper bounds, (n) each.
-void box_widths(const double* bounds, std::size_t n, int K, double* widths, double* lows,
-                double* highs, int threads);
+void box_widths(const double* low, const double* high, std::size_t n, int K, double* widths,
+                double* lows, double* highs, int threads);
 
 // min over p of max_y p_y = max(max l, t), with t the smallest solution of sum min(u, t) = 1. O(K) a
 // step of Newton's and a few steps.
-void box_minimax(const double* bounds, std::size_t n, int K, double* value, int threads);
+void box_minimax(const double* low, const double* high, std::size_t n, int K, double* value,
+                 int threads);
 
 // Upper entropy in nats: p = clip(t, l, u) with t such that sum p = 1. `distribution` (n, K) may be
 // null. O(K) a step and a few steps.
-void box_max_entropy(const double* bounds, std::size_t n, int K, double* value,
+void box_max_entropy(const double* low, const double* high, std::size_t n, int K, double* value,
                      double* distribution, int threads);
 
 // The neighbourhoods of a distribution, center (n, K), with a size (n) in [0, 1].
@@ -54,8 +55,9 @@ void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* cente
 //
 // A class whose interval dominates another one's is filled first (an exchange never raises a
 // concave sum), so that equal and nested intervals do not multiply the nodes.
-void box_min_entropy(const double* bounds, std::size_t n, int K, std::int64_t max_nodes,
-                     double* value, double* error, double* distribution, int threads);
+void box_min_entropy(const double* low, const double* high, std::size_t n, int K,
+                     std::int64_t max_nodes, double* value, double* error, double* distribution,
+                     int threads);
 
 // max over A of min(w(A), w(all) - w(A), cap), w(A) = sum of the weights in A: the total variation
 // diameter of a box (w = u - l) and of a ball. weights (n, K) >= 0, cap (n) >= 0.

@@ -13,6 +13,9 @@ namespace {
 // not side by side.
 constexpr int kLongRow = 48;
 
+// Boxes and balls of so many classes or more are looked at one after the other as well.
+constexpr int kMinAlong = 48;
+
 // So many members have enough pairs to be worth the sums of their rows.
 constexpr int kMinSummed = 4;
 
@@ -154,20 +157,32 @@ std::size_t first_bad_in_lanes(const T* P, std::size_t rows, int K, double toler
 
 template <class T>
 std::size_t reachable_bounds_in_lanes(const T* low, const T* high, std::size_t count, int K,
-                                      double slack, double tolerance, T* bounds, T* tops,
-                                      double* scratch) {
-    return CREDALENS_BEST(reachable_bounds, low, high, count, K, slack, tolerance, bounds, tops,
+                                      double slack, double tolerance, T* lower, T* upper,
+                                      T* tops, double* scratch) {
+    return CREDALENS_BEST(reachable_bounds, low, high, count, K, slack, tolerance, lower, upper,
+                          tops, aligned(scratch));
+}
+
+template <class T>
+std::size_t check_bounds_in_lanes(const T* low, const T* high, std::size_t count, int K,
+                                  double slack, double tolerance, T* tops, bool& loose,
+                                  double* scratch) {
+    return CREDALENS_BEST(check_bounds, low, high, count, K, slack, tolerance, tops, loose,
                           aligned(scratch));
 }
 
-void box_minimax_in_lanes(const double* bounds, std::size_t count, int K, double* value,
-                          double* scratch) {
-    CREDALENS_BEST(box_minimax, bounds, count, K, value, aligned(scratch));
+void box_minimax_in_lanes(const double* low, const double* high, std::size_t count, int K,
+                          double* value, double* scratch) {
+    CREDALENS_BEST(box_minimax, low, high, count, K, value, aligned(scratch));
 }
 
-void box_max_entropy_in_lanes(const double* bounds, std::size_t count, int K, double* value,
-                              double* distribution, double* scratch) {
-    CREDALENS_BEST(box_max_entropy, bounds, count, K, value, distribution, aligned(scratch));
+void box_max_entropy_in_lanes(const double* low, const double* high, std::size_t count, int K,
+                              double* value, double* distribution, double* scratch) {
+    double* const ws = aligned(scratch);
+    if (K < kMinAlong)
+        CREDALENS_BEST(box_max_entropy, low, high, count, K, value, distribution, ws);
+    else
+        CREDALENS_BEST(box_max_entropy_along, low, high, count, K, value, distribution, ws);
 }
 
 void ball_minimax_in_lanes(const double* center, const double* radius, std::size_t count, int K,
@@ -185,7 +200,9 @@ void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const doub
                                     double* distribution, double* scratch) {
     double* const ws = aligned(scratch);
     if (kind == Neighbourhood::ball) {
-        if (largest)
+        if (largest && K >= kMinAlong)
+            CREDALENS_BEST(ball_max_entropy_along, center, size, count, K, value, distribution, ws);
+        else if (largest)
             CREDALENS_BEST(ball_max_entropy, center, size, count, K, value, distribution, ws);
         else
             CREDALENS_BEST(ball_min_entropy, center, size, count, K, value, distribution, ws);
@@ -197,9 +214,14 @@ void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const doub
 }
 
 template std::size_t reachable_bounds_in_lanes(const float*, const float*, std::size_t, int,
-                                               double, double, float*, float*, double*);
+                                               double, double, float*, float*, float*, double*);
 template std::size_t reachable_bounds_in_lanes(const double*, const double*, std::size_t, int,
-                                               double, double, double*, double*, double*);
+                                               double, double, double*, double*, double*,
+                                               double*);
+template std::size_t check_bounds_in_lanes(const float*, const float*, std::size_t, int, double,
+                                           double, float*, bool&, double*);
+template std::size_t check_bounds_in_lanes(const double*, const double*, std::size_t, int, double,
+                                           double, double*, bool&, double*);
 template std::size_t closed_forms_in_lanes(const float*, std::size_t, int, int, const ClosedForms&,
                                            double, double*);
 template std::size_t closed_forms_in_lanes(const double*, std::size_t, int, int,

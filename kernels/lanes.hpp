@@ -72,11 +72,12 @@ template <class T>
 void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int list);
 
 // As the functions of intervals.hpp without `_in_lanes`, for `count` instances in one thread; 2 K
-// entries for a box, 4 K for its entropy, K for a neighbourhood.
-void box_minimax_in_lanes(const double* bounds, std::size_t count, int K, double* value,
-                          double* scratch);
-void box_max_entropy_in_lanes(const double* bounds, std::size_t count, int K, double* value,
-                              double* distribution, double* scratch);
+// entries for a box, 4 K for its entropy, K for a neighbourhood. The upper entropies of boxes and
+// balls of many classes go through one at a time.
+void box_minimax_in_lanes(const double* low, const double* high, std::size_t count, int K,
+                          double* value, double* scratch);
+void box_max_entropy_in_lanes(const double* low, const double* high, std::size_t count, int K,
+                              double* value, double* distribution, double* scratch);
 void ball_minimax_in_lanes(const double* center, const double* radius, std::size_t count, int K,
                            double* value, double* scratch);
 void ball_lower_sum_in_lanes(const double* center, const double* radius, std::size_t count, int K,
@@ -89,8 +90,14 @@ void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const doub
 // first instance that is not good, `count` if there is none.
 template <class T>
 std::size_t reachable_bounds_in_lanes(const T* low, const T* high, std::size_t count, int K,
-                                      double slack, double tolerance, T* bounds, T* tops,
-                                      double* scratch);
+                                      double slack, double tolerance, T* lower, T* upper,
+                                      T* tops, double* scratch);
+
+// As `check_bounds` of reach.hpp, in the same way; says whether an instance has loose bounds.
+template <class T>
+std::size_t check_bounds_in_lanes(const T* low, const T* high, std::size_t count, int K,
+                                  double slack, double tolerance, T* tops, bool& loose,
+                                  double* scratch);
 
 // The first of (rows, K) that is not a distribution, `rows` if there is none.
 template <class T>

@@ -261,19 +261,29 @@ template <class T>
 void bind_sets(nb::module_& m) {
     using Values = Rows<T>;
     using OutValues = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-    using OutBounds = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
     using Truths = nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
     m.def(
         "reachable_bounds",
-        [](Rows<T> low, Rows<T> high, double slack, double tolerance, OutBounds bounds,
-           OutValues tops, int threads) {
+        [](Rows<T> low, Rows<T> high, double slack, double tolerance, OutValues lower,
+           OutValues upper, OutValues tops, int threads) {
             nb::gil_scoped_release release;
             return reachable_bounds(low.data(), high.data(), low.shape(0),
                                     static_cast<int>(low.shape(1)), slack, tolerance,
-                                    bounds.data(), tops.data(), threads);
+                                    lower.data(), upper.data(), tops.data(), threads);
         },
-        array("low"), array("high"), "slack"_a, "tolerance"_a, array("bounds"), array("tops"),
-        "threads"_a);
+        array("low"), array("high"), "slack"_a, "tolerance"_a, array("lower"), array("upper"),
+        array("tops"), "threads"_a);
+
+    m.def(
+        "check_bounds",
+        [](Rows<T> low, Rows<T> high, double slack, double tolerance, OutValues tops,
+           int threads) {
+            nb::gil_scoped_release release;
+            return check_bounds(low.data(), high.data(), low.shape(0),
+                                static_cast<int>(low.shape(1)), slack, tolerance, tops.data(),
+                                threads);
+        },
+        array("low"), array("high"), "slack"_a, "tolerance"_a, array("tops"), "threads"_a);
 
     m.def(
         "check_capacities",
@@ -333,33 +343,33 @@ void bind_sets(nb::module_& m) {
 
 // Boxes and sums over events: float64 only, the sets convert their data block by block.
 void bind_intervals(nb::module_& m) {
-    using Bounds = Members<double>;
+    using Bounds = Rows<double>;
     m.def(
         "box_widths",
-        [](Bounds bounds, Out2 widths, Out1 lows, Out1 highs, int threads) {
+        [](Bounds low, Bounds high, Out2 widths, Out1 lows, Out1 highs, int threads) {
             nb::gil_scoped_release release;
-            box_widths(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
+            box_widths(low.data(), high.data(), low.shape(0), static_cast<int>(low.shape(1)),
                        widths.data(), lows.data(), highs.data(), threads);
         },
-        array("bounds"), array("widths"), array("lows"), array("highs"), "threads"_a);
+        array("low"), array("high"), array("widths"), array("lows"), array("highs"), "threads"_a);
 
     m.def(
         "box_minimax",
-        [](Bounds bounds, Out1 value, int threads) {
+        [](Bounds low, Bounds high, Out1 value, int threads) {
             nb::gil_scoped_release release;
-            box_minimax(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
+            box_minimax(low.data(), high.data(), low.shape(0), static_cast<int>(low.shape(1)),
                         value.data(), threads);
         },
-        array("bounds"), array("value"), "threads"_a);
+        array("low"), array("high"), array("value"), "threads"_a);
 
     m.def(
         "box_max_entropy",
-        [](Bounds bounds, Out1 value, std::optional<Out2> distribution, int threads) {
+        [](Bounds low, Bounds high, Out1 value, std::optional<Out2> distribution, int threads) {
             nb::gil_scoped_release release;
-            box_max_entropy(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
+            box_max_entropy(low.data(), high.data(), low.shape(0), static_cast<int>(low.shape(1)),
                             value.data(), data_or_null(distribution), threads);
         },
-        array("bounds"), array("value"), maybe("distribution"), "threads"_a);
+        array("low"), array("high"), array("value"), maybe("distribution"), "threads"_a);
 
     m.def(
         "ball_minimax",
@@ -394,15 +404,15 @@ void bind_intervals(nb::module_& m) {
 
     m.def(
         "box_min_entropy",
-        [](Bounds bounds, std::int64_t max_nodes, Out1 value, Out1 error,
+        [](Bounds low, Bounds high, std::int64_t max_nodes, Out1 value, Out1 error,
            std::optional<Out2> distribution, int threads) {
             nb::gil_scoped_release release;
-            box_min_entropy(bounds.data(), bounds.shape(0), static_cast<int>(bounds.shape(2)),
+            box_min_entropy(low.data(), high.data(), low.shape(0), static_cast<int>(low.shape(1)),
                             max_nodes, value.data(), error.data(), data_or_null(distribution),
                             threads);
         },
-        array("bounds"), "max_nodes"_a, array("value"), array("error"), maybe("distribution"),
-        "threads"_a);
+        array("low"), array("high"), "max_nodes"_a, array("value"), array("error"),
+        maybe("distribution"), "threads"_a);
 
     m.def(
         "balanced_subsets",

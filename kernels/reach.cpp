@@ -1,5 +1,6 @@
 #include "reach.hpp"
 
+#include <atomic>
 #include <vector>
 
 #include "first_bad.hpp"
@@ -55,7 +56,7 @@ CREDALENS_INLINE int following(int y, int K) {
 // One instance. False if it is bad.
 template <class T>
 CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slack,
-                                 double tolerance, T* bounds, T* tops) {
+                                 double tolerance, T* lower, T* upper, T* tops) {
     Double8 lows = {}, highs = {}, worst = {};
     for (int y = 0, seen = 0; y < K; seen = y + kLanes, y = following(y, K)) {
         const Double8 l = load8(low + y), u = load8(high + y);
@@ -84,8 +85,8 @@ CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slac
         Ends own = inside(load8(low + y), load8(high + y));
         if (off) own = {own.low / shrink, own.high / grow};
         const Ends ends = reached(own, all8(L), all8(U));
-        put8(bounds + y, ends.low);
-        put8(bounds + K + y, ends.high);
+        put8(lower + y, ends.low);
+        put8(upper + y, ends.high);
         most = {max8(ends.low, most.low), max8(ends.high, most.high)};
     }
     tops[0] = static_cast<T>(top8(most.low));
@@ -95,32 +96,32 @@ CREDALENS_INLINE bool reach_many(const T* low, const T* high, int K, double slac
 
 template <class T>
 CREDALENS_INLINE void reach_all(const T* low, const T* high, std::size_t begin, std::size_t end,
-                                int K, double slack, double tolerance, T* bounds, T* tops,
+                                int K, double slack, double tolerance, T* lower, T* upper, T* tops,
                                 FirstBad& first) {
     const std::size_t classes = K;
     for (std::size_t i = begin; i < end; ++i)
         if (!reach_many(low + i * classes, high + i * classes, K, slack, tolerance,
-                        bounds + 2 * i * classes, tops + 2 * i))
+                        lower + i * classes, upper + i * classes, tops + 2 * i))
             first.see(i);
 }
 
 CREDALENS_CLONES void reach_range(const float* low, const float* high, std::size_t begin,
                                   std::size_t end, int K, double slack, double tolerance,
-                                  float* bounds, float* tops, FirstBad& first) {
-    reach_all(low, high, begin, end, K, slack, tolerance, bounds, tops, first);
+                                  float* lower, float* upper, float* tops, FirstBad& first) {
+    reach_all(low, high, begin, end, K, slack, tolerance, lower, upper, tops, first);
 }
 
 CREDALENS_CLONES void reach_range(const double* low, const double* high, std::size_t begin,
                                   std::size_t end, int K, double slack, double tolerance,
-                                  double* bounds, double* tops, FirstBad& first) {
-    reach_all(low, high, begin, end, K, slack, tolerance, bounds, tops, first);
+                                  double* lower, double* upper, double* tops, FirstBad& first) {
+    reach_all(low, high, begin, end, K, slack, tolerance, lower, upper, tops, first);
 }
 
 }  // namespace
 
 template <class T>
 std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
-                              double tolerance, T* bounds, T* tops, int threads) {
+                              double tolerance, T* lower, T* upper, T* tops, int threads) {
     FirstBad first;
     if (K <= kMostReachedInLanes) {
         parallel_for(
@@ -130,7 +131,7 @@ std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K,
                 const std::size_t at = begin * K;
                 const std::size_t bad =
                     begin + reachable_bounds_in_lanes(low + at, high + at, end - begin, K, slack,
-                                                      tolerance, bounds + 2 * at,
+                                                      tolerance, lower + at, upper + at,
                                                       tops + 2 * begin, scratch.data());
                 if (bad < end) first.see(bad);
             });
@@ -138,15 +139,39 @@ std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K,
     }
     parallel_for(n, 1 + (std::size_t{1} << 15) / K, threads,
                  [&](std::size_t begin, std::size_t end) {
-                     reach_range(low, high, begin, end, K, slack, tolerance, bounds, tops,
+                     reach_range(low, high, begin, end, K, slack, tolerance, lower, upper, tops,
                                  first);
                  });
     return first.value();
 }
 
+template <class T>
+std::int64_t check_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
+                          double tolerance, T* tops, int threads) {
+    FirstBad first;
+    std::atomic<bool> loose{false};
+    parallel_for(
+        n, Grain::of_lanes((std::size_t{1} << 17) / K), threads,
+        [K] { return std::vector<double>(lanes_scratch(2 * static_cast<std::size_t>(K))); },
+        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
+            const std::size_t at = begin * K;
+            bool some = false;
+            const std::size_t bad =
+                begin + check_bounds_in_lanes(low + at, high + at, end - begin, K, slack, tolerance,
+                                              tops + 2 * begin, some, scratch.data());
+            if (bad < end) first.see(bad);
+            if (some) loose = true;
+        });
+    return first.value() >= 0 ? first.value() : (loose ? -2 : -1);
+}
+
 template std::int64_t reachable_bounds(const float*, const float*, std::size_t, int, double, double,
-                                       float*, float*, int);
+                                       float*, float*, float*, int);
 template std::int64_t reachable_bounds(const double*, const double*, std::size_t, int, double,
-                                       double, double*, double*, int);
+                                       double, double*, double*, double*, int);
+template std::int64_t check_bounds(const float*, const float*, std::size_t, int, double, double,
+                                   float*, int);
+template std::int64_t check_bounds(const double*, const double*, std::size_t, int, double, double,
+                                   double*, int);
 
 }  // namespace credalens

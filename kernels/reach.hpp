@@ -6,10 +6,10 @@
 
 namespace credalens {
 
-// low and high are (n, K). Writes bounds (n, 2, K), the reachable lower ends and then the upper ones:
-// clipped to [0, 1] and, where the sums are on the wrong side of 1 by rounding, divided by them;
-// then max(l_y, 1 - sum of the other u) and min(u_y, 1 - sum of the other l). And tops (n, 2), the
-// largest lower and the largest upper end.
+// low and high are (n, K). Writes lower and upper (n, K), the reachable ends: clipped to [0, 1] and,
+// where the sums are on the wrong side of 1 by rounding, divided by them; then max(l_y, 1 - sum of
+// the other u) and min(u_y, 1 - sum of the other l). And tops (n, 2), the largest lower and the
+// largest upper end.
 //
 // Returns the first instance, or -1, with an entry that is not finite, below -slack, above
 // 1 + slack, or a lower one more than slack above its upper one; or with sum l > 1 + tolerance or
@@ -17,6 +17,12 @@ namespace credalens {
 // does. Templates exist for float and double.
 template <class T>
 std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
-                              double tolerance, T* bounds, T* tops, int threads);
+                              double tolerance, T* lower, T* upper, T* tops, int threads);
+
+// Looks for such an instance only, and writes tops of the bounds as they are. If there is none,
+// returns -1 if all are reachable up to slack, so that they need not be made so, and -2 otherwise.
+template <class T>
+std::int64_t check_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
+                          double tolerance, T* tops, int threads);
 
 }  // namespace credalens

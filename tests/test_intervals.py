@@ -55,6 +55,37 @@ def test_bad_bounds_are_refused(low, high, message):
         cl.ProbabilityIntervals(low, high)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_reachable_bounds_are_kept_as_they_are(dtype):
+    P = np.random.default_rng(0).dirichlet(np.ones(6), (7, 5)).astype(dtype)
+    low, high = P.min(axis=1), P.max(axis=1)
+    Q = cl.ProbabilityIntervals(low, high)
+    assert all(np.shares_memory(kept, end) for kept, end in zip(Q._parts, (low, high), strict=True))
+    assert not any(part.flags.writeable for part in Q._parts)
+    assert low.flags.writeable
+    Q.lower()[:] = 0  # answers are no views of them
+    np.testing.assert_array_equal(Q.lower(), low)
+    for ends in (
+        (low[::-1], high[::-1]),
+        (low[3], high[3]),
+        (low[None, :, None], high[None, :, None]),
+        (low.astype(">f8"), high.astype(">f8")),
+        (low, high.astype(np.float64)),
+    ):
+        a, b = ends
+        R = cl.ProbabilityIntervals(a, b)
+        np.testing.assert_array_equal(R.lower(), a)
+        np.testing.assert_array_equal(R.upper(), b)
+        assert R.dtype == np.result_type(a.dtype, b.dtype).newbyteorder("=")
+        assert cl.upper_entropy(R).shape == a.shape[:-1]
+    wide = high + dtype(0.5) * (1 - high)
+    before = low.copy(), wide.copy()
+    tight = cl.ProbabilityIntervals(low, wide)
+    np.testing.assert_array_equal((low, wide), before)
+    assert not any(np.shares_memory(part, end) for part in tight._parts for end in (low, wide))
+    assert not any(part.flags.writeable for part in tight._parts)
+
+
 def test_rounding_is_no_reason_to_refuse():
     for dtype in (np.float32, np.float64):
         p = np.random.default_rng(0).dirichlet(np.ones(7), 500).astype(dtype)
@@ -182,14 +213,14 @@ def test_nearly_equal_intervals_are_exact(K):
 def test_a_capped_search_returns_what_it_has_certified():
     rng = np.random.default_rng(3)
     low = 0.4 / 10 + 0.01 * rng.random((1, 10))
-    bounds = np.stack(cl.ProbabilityIntervals(low, low + 0.11).bounds, axis=1)
+    bounds = cl.ProbabilityIntervals(low, low + 0.11).bounds
     exact, capped, error = np.empty((3, 1))
-    _kernels.box_min_entropy(bounds, 100_000, exact, error, None, 1)
+    _kernels.box_min_entropy(*bounds, 100_000, exact, error, None, 1)
     for nodes in (1, 3, 9):
-        _kernels.box_min_entropy(bounds, nodes, capped, error, None, 1)
+        _kernels.box_min_entropy(*bounds, nodes, capped, error, None, 1)
         assert capped >= exact - 1e-12
         assert capped - error <= exact + 1e-12
-    _kernels.box_min_entropy(bounds, 1, capped, error, None, 1)
+    _kernels.box_min_entropy(*bounds, 1, capped, error, None, 1)
     assert error > 1e-6
 
 

@@ -198,11 +198,16 @@ def boxes(n, K, dtype=np.float64, seed=0):
 
 
 def reach(low, high, threads=2):
-    bounds = np.full((len(low), 2, low.shape[1]), np.nan, low.dtype)
+    ends = np.full((2, *low.shape), np.nan, low.dtype)
     tops = np.full((len(low), 2), np.nan, low.dtype)
-    bad = _kernels.reachable_bounds(low, high, SLACK, TOLERANCE, bounds, tops, threads)
+    bad = _kernels.reachable_bounds(low, high, SLACK, TOLERANCE, *ends, tops, threads)
+    bounds = ends.transpose(1, 0, 2)
     assert bad >= 0 or (tops == bounds.max(axis=2)).all()
     return bad, bounds
+
+
+def ends_of(bounds):
+    return np.ascontiguousarray(bounds[:, 0]), np.ascontiguousarray(bounds[:, 1])
 
 
 @pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 16, 21])
@@ -249,6 +254,88 @@ def test_sums_off_by_rounding_meet_at_one(K, scale):
     assert_allclose(bounds, np.stack([p, p], axis=1), rtol=0, atol=1e-14)
 
 
+def look(low, high, threads=2):
+    tops = np.full((len(low), 2), np.nan, low.dtype)
+    return _kernels.check_bounds(low, high, SLACK, TOLERANCE, tops, threads), tops
+
+
+def is_reachable(low, high):
+    """Say whether a distribution has each bound, the other classes being within theirs."""
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    L, U = low.sum(), high.sum()
+    return all(
+        high[y] + (L - low[y]) <= 1 + SLACK and low[y] + (U - high[y]) >= 1 - SLACK
+        for y in range(len(low))
+    )
+
+
+WIDTHS = pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 47, 48, 49, 100])
+
+
+@WIDTHS
+@dtypes
+def test_bounds_that_are_reachable_are_known(K, dtype):
+    for seed in range(3):
+        low, high = boxes(21, K, dtype, seed)
+        bottom, top = (np.ascontiguousarray(end) for end in reach(low, high)[1].transpose(1, 0, 2))
+        found, tops = look(bottom, top)
+        assert found == -1
+        assert_array_equal(tops, np.stack([bottom.max(axis=1), top.max(axis=1)], axis=1))
+        for i in range(21):
+            alone = look(low[i : i + 1], high[i : i + 1])[0]
+            assert alone == (-1 if is_reachable(low[i], high[i]) else -2)
+        # One that is not among those that are, at either end and with its neighbours before.
+        for y in (0, K // 2, K - 1):
+            for end in (bottom, top):
+                loose = end.copy()
+                loose[13, y] += 1e-3 if end is top else -1e-3
+                pair = (loose, top) if end is bottom else (bottom, loose)
+                if (
+                    pair[0].min() >= 0
+                    and pair[1].max() <= 1
+                    and not is_reachable(*(p[13] for p in pair))
+                ):
+                    assert look(*pair)[0] == -2
+
+
+@WIDTHS
+@dtypes
+def test_the_check_finds_what_is_wrong(K, dtype):
+    for side, value in [(0, -0.1), (1, 1.1), (0, np.nan), (1, np.nan), (0, -np.inf), (1, np.inf),
+                        (0, np.inf), (1, -np.inf)]:  # fmt: skip
+        for y in (0, K // 2, K - 1):
+            given = boxes(12, K, dtype)
+            given[side][9:, y] = value
+            assert look(*given)[0] == 9
+    low, high = boxes(4, K, dtype)
+    low[1, -1] = high[1, -1] + 2 * SLACK
+    assert look(low, high)[0] == 1
+    zeros, ones = np.zeros((1, K), dtype), np.ones((1, K), dtype)
+    assert look(zeros, ones * (1 - 2 * TOLERANCE) / K)[0] == 0
+    assert look(ones * (1 + 2 * TOLERANCE) / K, ones)[0] == 0
+    # What rounding has done to sums and ends is mended, not refused.
+    p = np.random.default_rng(0).dirichlet(np.ones(K), 3).astype(dtype)
+    assert look(p * dtype(1 - TOLERANCE / 2), p * dtype(1 - TOLERANCE / 2))[0] == -2
+    if K > 1:  # else an entry is above 1
+        assert look(p * dtype(1 + TOLERANCE / 2), p * dtype(1 + TOLERANCE / 2))[0] == -2
+    assert look(np.full((2, K), -SLACK / 2, dtype), np.ones((2, K), dtype))[0] == -2
+    assert look(np.zeros((2, K), dtype), np.full((2, K), 1 + SLACK / 2, dtype))[0] == -2
+
+
+def test_the_check_does_not_depend_on_batch_and_threads():
+    for K in (5, 60):
+        low, high = (
+            np.ascontiguousarray(end) for end in reach(*boxes(9000, K))[1].transpose(1, 0, 2)
+        )
+        found, tops = look(low, high, 1)
+        assert found == -1
+        assert_array_equal(look(low, high, 3)[1], tops)
+        assert_array_equal(look(low[77:78], high[77:78])[1], tops[77:78])
+        low[[8999, 700, 4000], 3] = -1
+        assert {look(low, high, threads)[0] for threads in (1, 2, 5)} == {700}
+        assert look(low[:0], high[:0])[0] == -1
+
+
 @dtypes
 def test_bounds_do_not_depend_on_batch_and_threads(dtype):
     low, high = boxes(9000, 11, dtype)
@@ -287,7 +374,7 @@ def test_no_instances():
 def test_widths(K):
     bounds = reach(*boxes(13, K))[1]
     widths, lows, highs = np.full((13, K), np.nan), np.full(13, np.nan), np.full(13, np.nan)
-    _kernels.box_widths(bounds, widths, lows, highs, 2)
+    _kernels.box_widths(*ends_of(bounds), widths, lows, highs, 2)
     assert_array_equal(widths, bounds[:, 1] - bounds[:, 0])
     assert_allclose(np.stack([lows, highs], axis=1), bounds.sum(axis=2), rtol=1e-14)
 
@@ -350,7 +437,7 @@ def neighbours(n, K, seed=0):
     return center, size
 
 
-@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 40, 130])
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 40, 48, 49, 55, 130])
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("ball", [True, False])
 def test_entropies_of_neighbourhoods(ball, largest, K):
@@ -388,18 +475,18 @@ def test_minimax_of_boxes(K):
     low[5], high[5] = 0.0, 1.0
     bounds = reach(low, high)[1]
     value = np.full(37, np.nan)
-    _kernels.box_minimax(bounds, value, 2)
+    _kernels.box_minimax(*ends_of(bounds), value, 2)
     for found, (low, high) in zip(value, bounds, strict=True):
         # What is above 1 is cut from the top, but not below what a class must have.
         top = min(-water_level(-high, max(high.sum() - 1, 0.0)), high.max())
         assert_allclose(found, max(top, low.max()), rtol=0, atol=1e-13)
         assert np.minimum(high, found).sum() >= 1 - 1e-13
         alone = np.full(1, np.nan)
-        _kernels.box_minimax(np.stack([low, high])[None], alone, 1)
+        _kernels.box_minimax(low[None], high[None], alone, 1)
         assert alone[0] == found
 
 
-@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 130])
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 48, 49, 55, 130])
 def test_largest_entropy_of_boxes(K):
     n = 37
     low, high = boxes(n, K, seed=K)
@@ -407,7 +494,7 @@ def test_largest_entropy_of_boxes(K):
     low[5], high[5] = 0.0, 1.0
     bounds = reach(low, high)[1]
     value, where = np.full(n, np.nan), np.full((n, K), np.nan)
-    _kernels.box_max_entropy(bounds, value, where, 2)
+    _kernels.box_max_entropy(*ends_of(bounds), value, where, 2)
     for i, (low, high) in enumerate(bounds):
         left, right = 0.0, 1.0
         for _ in range(100):
@@ -419,8 +506,66 @@ def test_largest_entropy_of_boxes(K):
         assert_allclose(where[i], np.clip(right, low, high), rtol=0, atol=3e-15)
         assert_allclose(value[i], entropy(where[i]), rtol=1e-14, atol=3e-15)
         alone = np.full(1, np.nan)
-        _kernels.box_max_entropy(bounds[i : i + 1], alone, None, 1)
+        _kernels.box_max_entropy(low[None], high[None], alone, None, 1)
         assert alone[0] == value[i]
+
+
+@pytest.mark.parametrize("K", [2, 3, 9, 48, 61])
+@pytest.mark.parametrize("off", [-1e-7, -1e-15, 0.0, 1e-15, 1e-7])
+def test_points_whose_sum_rounding_has_left_beside_one(K, off):
+    p = np.random.default_rng(K).dirichlet(np.ones(K), 11)
+    p[4] = np.eye(K)[1]
+    p *= 1 + off
+    value, where = np.full(11, np.nan), np.full((11, K), np.nan)
+    _kernels.box_max_entropy(p, p, value, where, 1)
+    assert_array_equal(where, p)
+    assert_allclose(value, [max(entropy(row), 0.0) for row in p], rtol=1e-14, atol=3e-15)
+    # All are at the end whose sum is on the wrong side.
+    low, high = (p / 2, p) if off <= 0 else (p, np.minimum(2 * p, 1))
+    _kernels.box_max_entropy(low, high, value, where, 1)
+    assert_allclose(where, p, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("K", [3, 8, 48, 53])
+def test_levels_that_meet_bounds_and_classes(K):
+    low, high = np.zeros((1, K)), np.full((1, K), 1 / 4)
+    low[0, 0] = high[0, 0] = 0.5  # the level of the others is where half of them are held
+    high[0, 1:2] = low[0, 1:2] = 0.5 / (K - 1)
+    value, where = np.full(1, np.nan), np.full((1, K), np.nan)
+    _kernels.box_max_entropy(low, high, value, where, 1)
+    assert_allclose(where[0], [0.5] + [0.5 / (K - 1)] * (K - 1), rtol=0, atol=1e-16)
+    assert_allclose(value[0], entropy(where[0]), rtol=1e-14)
+    center = np.full((1, K), 0.25 / (K - 2))
+    center[0, :2] = 0.5, 0.25  # a radius of 1/4 cuts the first class down to the second
+    for ball in (True, False):
+        size = np.array([0.25])
+        _kernels.neighbourhood_entropy(ball, True, center, size, value, where, 1)
+        assert_allclose(
+            where[0], literal_neighbour(ball, True, center[0], 0.25), rtol=0, atol=3e-16
+        )
+        assert_allclose(value[0], entropy(where[0]), rtol=1e-14)
+
+
+@pytest.mark.parametrize("K", [9, 64])
+def test_levels_that_take_many_steps(K):
+    center = 2.0 ** -np.arange(K)[None] * np.ones((20, 1))
+    center /= center.sum(axis=1, keepdims=True)
+    center[7:12] = center[7:12, ::-1]
+    size = np.geomspace(1e-18, 1.0, 20)
+    value, where = np.full(20, np.nan), np.full((20, K), np.nan)
+    _kernels.neighbourhood_entropy(True, True, center, size, value, where, 1)
+    for p, r, h, q in zip(center, size, value, where, strict=True):
+        assert_allclose(q, literal_neighbour(True, True, p, r), rtol=1e-14, atol=3e-16)
+        assert_allclose(h, entropy(q), rtol=1e-14)
+    low, high = center[:, ::-1] * 0.5, np.minimum(center * 4, 1.0)
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    bounds = reach(np.ascontiguousarray(low), np.ascontiguousarray(high))[1]
+    _kernels.box_max_entropy(*ends_of(bounds), value, where, 1)
+    assert_allclose(where.sum(axis=1), 1.0, rtol=0, atol=1e-15 * K)
+    assert_allclose(value, [entropy(q) for q in where], rtol=1e-14)
+    inside = (where > bounds[:, 0]) & (where < bounds[:, 1])
+    level = np.where(inside, where, np.nan)
+    assert (np.nanmax(level, axis=1) == np.nanmin(level, axis=1)).all()
 
 
 # ---------------------------------------------------------------- sums over events

@@ -27,11 +27,11 @@ class ArraySet(CredalSet):
 
     def _set(self, parts: tuple[Array, ...], origin: Origin) -> None:
         if origin.where == "host":
-            parts = tuple(np.asarray(part).view() for part in parts)
+            parts = tuple([np.asarray(part).view() for part in parts])
             for view in parts:
-                view.flags.writeable = False
-        object.__setattr__(self, "_parts", parts)
-        object.__setattr__(self, "origin", origin)
+                view.setflags(write=False)
+        own = self.__dict__
+        own["_parts"], own["origin"] = parts, origin
 
     def _first(self) -> Array:
         """Return the part that has the shape and the dtype of the set."""
@@ -124,4 +124,6 @@ class ArraySet(CredalSet):
 
     @staticmethod
     def _flat(part: Array, core: int) -> Array:
+        if part.ndim == core + 1:
+            return part
         return part.reshape(-1, *part.shape[part.ndim - core :])

@@ -13,6 +13,13 @@ from credalens._arrays import Array, namespace, num_threads, to_numpy
 from credalens.sets.support import SupportSet, largest
 
 
+def _in_unit(sizes: Array) -> bool:
+    """Say whether all are in [0, 1]; a NaN is not."""
+    if sizes.size == 1:  # without what it takes to begin a reduction
+        return bool(0 <= sizes.item() <= 1)
+    return bool(sizes.min(initial=0.0) >= 0 and sizes.max(initial=0.0) <= 1)
+
+
 class Neighbourhood(SupportSet):
     """A centre ``(..., K)`` and a size ``(...)`` in [0, 1]."""
 
@@ -27,8 +34,7 @@ class Neighbourhood(SupportSet):
             center, "center", axes=("classes",), normalize=normalize, validate=validate
         )
         sizes = _validation.numeric(size, self._size_name)
-        # A NaN is not between them either.
-        if not (sizes.min(initial=0.0) >= 0 and sizes.max(initial=0.0) <= 1):
+        if not _in_unit(sizes):
             self._refuse_size(sizes)
         if sizes.shape != middle.shape[:-1]:
             try:

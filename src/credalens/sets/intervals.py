@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, namespace, num_threads, to_numpy
+from credalens._arrays import DOUBLE, Array, namespace, num_threads, to_numpy
 from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet, class_bounds
 from credalens.sets.events import event_sums
@@ -30,7 +31,7 @@ class ProbabilityIntervals(ExcessSet):
     ----------
     lower, upper : array-like of shape (..., K)
         Bounds of the probability of each class, in [0, 1]; they broadcast. Bounds that no
-        distribution reaches are tightened, which does not change the set.
+        distribution reaches are tightened, which does not change the set; others are not copied.
     strict : bool, default=False
         Refuse bounds that are not reachable instead.
     validate : bool, default=True
@@ -57,31 +58,22 @@ class ProbabilityIntervals(ExcessSet):
     0.4
     """
 
-    _cores: ClassVar[tuple[int, ...]] = (2,)
+    _cores: ClassVar[tuple[int, ...]] = (1, 1)
 
     @wherever(1, 1)
     def __init__(
         self, lower: Any, upper: Any, *, strict: bool = False, validate: bool = True
     ) -> None:
-        origin = to_numpy(lower, "lower")[1]
         low, high = _validation.numeric(lower, "lower"), _validation.numeric(upper, "upper")
-        for name, bound in (("lower", low), ("upper", high)):
-            if bound.ndim < 1 or bound.shape[-1] == 0:
-                _validation.refuse(name, f"has shape {bound.shape}", "pass an array (..., classes)")
-        if low.shape[-1] != high.shape[-1]:
-            _validation.refuse(
-                "upper", f"has {high.shape[-1]} classes", f"pass {low.shape[-1]}, as in lower"
-            )
-        if low.shape != high.shape:
-            _validation.together("upper", high.shape, "lower", low.shape)
-            low, high = np.broadcast_arrays(low, high)
-        dtype = np.result_type(low.dtype, high.dtype).newbyteorder("=")
+        if low.shape != high.shape or low.ndim < 1 or low.shape[-1] == 0:
+            low, high = _matched(low, high)
+        if low.dtype is not DOUBLE or high.dtype is not DOUBLE:
+            dtype = np.result_type(low.dtype, high.dtype).newbyteorder("=")
+            low, high = low.astype(dtype, copy=False), high.astype(dtype, copy=False)
         if validate:
-            bounds, tops = _reachable(low, high, dtype, strict)
-            object.__setattr__(self, "_tops", tops)
-        else:
-            bounds = np.stack([low, high], axis=-2).astype(dtype, copy=False)
-        self._set((bounds,), origin)
+            low, high, tops = _reachable(low, high, strict)
+            self.__dict__["_tops"] = tops
+        self._set((low, high), to_numpy(lower, "lower")[1])
 
     @classmethod
     def _tensor_parts(cls, arrays: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
@@ -94,7 +86,7 @@ class ProbabilityIntervals(ExcessSet):
             tight = xp.minimum(xp.maximum(low, 1 - (highs - high)), high)
             high = xp.maximum(xp.minimum(high, 1 - (lows - low)), tight)
             low = tight
-        return (xp.stack([low, high], axis=-2),)
+        return low, high
 
     def _there(self) -> TensorBox:
         return TensorBox(self._parts, self.origin, self.n_classes)
@@ -132,23 +124,23 @@ class ProbabilityIntervals(ExcessSet):
         return self
 
     def _class_lower(self) -> Array:
-        return self._parts[0][..., 0, :].astype(self.dtype)
+        return self._parts[0].astype(self.dtype)
 
     def _class_upper(self) -> Array:
-        return self._parts[0][..., 1, :].astype(self.dtype)
+        return self._parts[1].astype(self.dtype)
 
     def _class_tops(self) -> tuple[Array, Array]:
         tops = self.__dict__.get("_tops")  # known from the check, if there was one
         if tops is None:
-            tops = largest(self._parts[0])
+            return largest(self._parts[0]), largest(self._parts[1])
         return tops[..., 0], tops[..., 1]
 
     def lower_sum(self) -> Array:
         """Return the sum of the lower probabilities of the classes, float64."""
-        return smallest_sum(self._parts[0])  # that of a class is the smaller of its two bounds
+        return smallest_sum(self._parts[0][..., None, :])
 
     def _best(self, f: Array, *parts: Array) -> Array:
-        low, width = parts[0][:, 0], parts[0][:, 1] - parts[0][:, 0]
+        low, width = parts[0], parts[1] - parts[0]
         order = np.broadcast_to(np.argsort(-f, axis=-1, kind="stable"), low.shape)
         room = np.take_along_axis(width, order, axis=1)
         # A fractional knapsack: what l leaves is given to the largest f first, up to u.
@@ -159,9 +151,9 @@ class ProbabilityIntervals(ExcessSet):
         return best
 
     def _minimax(self) -> Array:
-        def kernel(bounds: Array) -> tuple[Array]:
-            value = np.empty(len(bounds))
-            _kernels.box_minimax(bounds, value, num_threads())
+        def kernel(low: Array, high: Array) -> tuple[Array]:
+            value = np.empty(len(low))
+            _kernels.box_minimax(low, high, value, num_threads())
             return (value,)
 
         return self._each(kernel, [()])[0]
@@ -169,10 +161,10 @@ class ProbabilityIntervals(ExcessSet):
     def _tv_bounds(self) -> tuple[Array, Array]:
         """``max_A min(W_A, W - W_A, U - 1, 1 - L)``, with W the widths, L and U the sums."""
 
-        def kernel(bounds: Array) -> tuple[Array, Array]:
-            widths, lows, highs = _widths(bounds)
+        def kernel(low: Array, high: Array) -> tuple[Array, Array]:
+            widths, lows, highs = _widths(low, high)
             cap = np.maximum(np.minimum(highs - 1, 1 - lows), 0.0)
-            lower, upper = np.empty((2, len(bounds)))
+            lower, upper = np.empty((2, len(low)))
             _kernels.balanced_subsets(widths, cap, lower, upper, num_threads())
             return lower, upper
 
@@ -182,10 +174,10 @@ class ProbabilityIntervals(ExcessSet):
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, 0 and, if asked, where it is: ``clip(t, l, u)``."""
 
-        def kernel(bounds: Array) -> tuple[Array, Array, Array | None]:
-            value = np.empty(len(bounds))
-            where = np.empty((len(bounds), self.n_classes)) if distribution else None
-            _kernels.box_max_entropy(bounds, value, where, num_threads())
+        def kernel(low: Array, high: Array) -> tuple[Array, Array, Array | None]:
+            value = np.empty(len(low))
+            where = np.empty_like(low) if distribution else None
+            _kernels.box_max_entropy(low, high, value, where, num_threads())
             return value, np.zeros(len(value)), where
 
         return self._answer_entropy(kernel, distribution)
@@ -197,17 +189,17 @@ class ProbabilityIntervals(ExcessSet):
         that need more than 100 000 nodes: there the minimum lies at most `error` below the value.
         """
 
-        def kernel(bounds: Array) -> tuple[Array, Array, Array | None]:
-            value, error = np.empty((2, len(bounds)))
-            where = np.empty((len(bounds), self.n_classes)) if distribution else None
-            _kernels.box_min_entropy(bounds, MOST_NODES, value, error, where, num_threads())
+        def kernel(low: Array, high: Array) -> tuple[Array, Array, Array | None]:
+            value, error = np.empty((2, len(low)))
+            where = np.empty_like(low) if distribution else None
+            _kernels.box_min_entropy(low, high, MOST_NODES, value, error, where, num_threads())
             return value, error, where
 
         return self._answer_entropy(kernel, distribution)
 
     def _excess(self, *parts: Array) -> tuple[Array, Array, Array]:
         # lower(B) = l(B) + max(0, W_B - (U - 1)) with W the widths; l(B) sums to L log2 K.
-        widths, lows, highs = _widths(parts[0])
+        widths, lows, highs = _widths(*parts)
         return (1 - lows) * math.log2(self.n_classes), widths, np.maximum(highs - 1, 0.0)
 
     def lower_probabilities(self) -> Any:
@@ -249,8 +241,8 @@ class ProbabilityIntervals(ExcessSet):
         shift = self._shift(t)
         low, high = (np.asarray(end, np.float64) for end in self._class_ends())
         low, high = np.broadcast_arrays(self._in_simplex(low + shift), high + shift)
-        moved = np.stack([low, np.clip(high, low, 1.0)], axis=-2).astype(self.dtype)
-        return self._of((moved,), self.origin)
+        moved = low.astype(self.dtype), np.clip(high, low, 1.0).astype(self.dtype)
+        return self._of(moved, self.origin)
 
     def extreme_points(self) -> Any:
         """Return the corners, ``(..., V, K)``: all classes but one at a bound.
@@ -258,16 +250,16 @@ class ProbabilityIntervals(ExcessSet):
         V is the largest number over the batch; an instance with fewer repeats its first one.
         Refused, with the count, if an instance has more than a million.
         """
-        bounds = np.asarray(self._parts[0], np.float64).reshape(-1, 2, self.n_classes)
-        corners = [box_corners(low, high, i) for i, (low, high) in enumerate(bounds)]
+        ends = (self._flat(np.asarray(part, np.float64), 1) for part in self._parts)
+        pairs = enumerate(zip(*ends, strict=True))
+        corners = [box_corners(low, high, i) for i, (low, high) in pairs]
         return self.origin.wrap(padded(corners, self.batch_shape, self.n_classes, self.dtype))
 
 
-def _widths(bounds: Array) -> tuple[Array, Array, Array]:
-    """Return the widths ``(n, K)`` of float64 bounds ``(n, 2, K)``, and the sums of their ends."""
-    n, K = len(bounds), bounds.shape[2]
-    widths, (lows, highs) = np.empty((n, K)), np.empty((2, n))
-    _kernels.box_widths(bounds, widths, lows, highs, num_threads())
+def _widths(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """Return the widths of float64 bounds ``(n, K)``, and the sums of their ends."""
+    widths, (lows, highs) = np.empty_like(low), np.empty((2, len(low)))
+    _kernels.box_widths(low, high, widths, lows, highs, num_threads())
     return widths, lows, highs
 
 
@@ -351,21 +343,49 @@ def _count_corners(width: Array, room: float) -> int:
     return subsets(width, room - rounding, room + rounding) + sum(inside)
 
 
-def _reachable(low: Array, high: Array, dtype: np.dtype[Any], strict: bool) -> tuple[Array, Array]:
-    """Return bounds ``(..., 2, K)`` made reachable, and the largest of each; or refuse them."""
-    slack, tolerance = 8 * float(np.finfo(dtype).eps), _validation.tolerance_of(dtype)
-    K, kind = low.shape[-1], np.float32 if dtype == np.float32 else np.float64
-    lows, highs = [np.ascontiguousarray(end, kind).reshape(-1, K) for end in (low, high)]
-    ends, tops = np.empty((len(lows), 2, K), kind), np.empty((len(lows), 2), kind)
-    if _kernels.reachable_bounds(lows, highs, slack, tolerance, ends, tops, num_threads()) >= 0:
+def _matched(low: Array, high: Array) -> tuple[Array, Array]:
+    """Return bounds with the same shape, ``(..., K)``."""
+    for name, bound in (("lower", low), ("upper", high)):
+        if bound.ndim < 1 or bound.shape[-1] == 0:
+            _validation.refuse(name, f"has shape {bound.shape}", "pass an array (..., classes)")
+    if low.shape[-1] != high.shape[-1]:
+        _validation.refuse(
+            "upper", f"has {high.shape[-1]} classes", f"pass {low.shape[-1]}, as in lower"
+        )
+    _validation.together("upper", high.shape, "lower", low.shape)
+    low, high = np.broadcast_arrays(low, high)
+    return low, high
+
+
+@functools.cache
+def _slack(dtype: np.dtype[Any]) -> float:
+    """Return how far a bound of `dtype` may be off by rounding."""
+    return 8 * float(np.finfo(dtype).eps)
+
+
+def _reachable(low: Array, high: Array, strict: bool) -> tuple[Array, Array, Array]:
+    """Return bounds made reachable where they are not, and the largest ``(..., 2)``, or refuse."""
+    dtype, shape = low.dtype, low.shape
+    slack, tolerance = _slack(dtype), _validation.tolerance_of(dtype)
+    kind = np.float32 if dtype == np.float32 else np.float64
+    lows, highs = np.ascontiguousarray(low, kind), np.ascontiguousarray(high, kind)
+    if len(shape) != 2:
+        lows, highs = lows.reshape(-1, shape[-1]), highs.reshape(-1, shape[-1])
+    tops, threads = np.empty((len(lows), 2), kind), num_threads()
+    found = _kernels.check_bounds(lows, highs, slack, tolerance, tops, threads)
+    if found >= 0:
         _refuse_bounds(low, high, slack, tolerance)
-    bounds = ends.reshape(*low.shape[:-1], 2, K).astype(dtype, copy=False)
-    if strict:
-        fix = "no distribution goes there; strict=False tightens it"
-        _refuse_first(bounds[..., 0, :] > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
-        _refuse_first(bounds[..., 1, :] < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
-    tops.flags.writeable = False
-    return bounds, tops.reshape(*low.shape[:-1], 2)
+    if found != -1:
+        ends = np.empty_like(lows), np.empty_like(highs)
+        _kernels.reachable_bounds(lows, highs, slack, tolerance, *ends, tops, threads)
+        bottom, top = (end.reshape(shape).astype(dtype, copy=False) for end in ends)
+        if strict:
+            fix = "no distribution goes there; strict=False tightens it"
+            _refuse_first(bottom > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
+            _refuse_first(top < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
+        low, high = bottom, top
+    tops.setflags(write=False)
+    return low, high, tops if len(shape) == 2 else tops.reshape(*shape[:-1], 2)
 
 
 def _refuse_bounds(low: Array, high: Array, slack: float, tolerance: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -35,19 +34,22 @@ class SupportSet(ArraySet):
         dtype: Any = np.float64,
     ) -> list[Array]:
         """Run ``kernel(*parts)`` over float64 pieces of the batch and put its results together."""
-        batch = self.batch_shape
         flat = [self._flat(part, core) for part, core in zip(self._parts, self._cores, strict=True)]
-        n, step = len(flat[0]), max(1, PIECE // max(math.prod(part.shape[1:]) for part in flat))
-        if 0 < n <= step:  # what the kernel returns is the answer
-            values = kernel(*(np.ascontiguousarray(part, np.float64) for part in flat))
+        n, most = len(flat[0]), max([part.size for part in flat])
+        if n == 1 or 0 < most <= PIECE:  # what the kernel returns is the answer
+            values = kernel(*[np.ascontiguousarray(part, np.float64) for part in flat])
             results = [np.asarray(value, dtype) for value in values]
         else:
             results = [np.empty((n, *shape), dtype) for shape in shapes]
+            step = max(1, PIECE * n // most) if n else 1
             for start in range(0, n, step):
                 piece = slice(start, start + step)
                 values = kernel(*(np.ascontiguousarray(part[piece], np.float64) for part in flat))
                 for result, value in zip(results, values, strict=True):
                     result[piece] = value
+        batch = self.batch_shape
+        if len(batch) == 1:
+            return results
         return [r.reshape(batch + shape) for r, shape in zip(results, shapes, strict=True)]
 
     # ---- what a representation says
@@ -199,7 +201,8 @@ class SupportSet(ArraySet):
         """
         low, high, wide = self.tv_extremes(diameter=False)
         value, error = (np.asarray(x, self.dtype) for x in self._minimax_and_gap())
-        np.clip(value, low, high, out=value)  # true by definition: rounding must not break it
+        # True by definition: rounding must not break it.
+        np.minimum(np.maximum(value, low, out=value), high, out=value)
         if diameter:
             least, most = self._tv_bounds()
             wide = np.asarray(2 * least, self.dtype)

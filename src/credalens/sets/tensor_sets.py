@@ -104,10 +104,10 @@ class TensorSet:
 
 
 class TensorBox(TensorSet):
-    """Bounds ``(..., 2, K)``, reachable."""
+    """Lower and upper bounds ``(..., K)``, reachable."""
 
     def _ends(self) -> tuple[Any, Any]:
-        return self._parts[0][..., 0, :], self._parts[0][..., 1, :]
+        return self._parts[0], self._parts[1]
 
     def _minimax(self) -> Any:
         # The sum of min(u, t) is the least, over k, of the k smallest u plus (K - k) t; t is where
