@@ -1,4 +1,4 @@
-// Part of lanes_body.hpp: boxes and neighbourhoods, an instance a lane.
+// Part of lanes_body.hpp: boxes and neighbourhoods, an instance a lane but where it is said.
 
 CREDALENS_INLINE Lanes between(const Lanes& x, const Lanes& low, const Lanes& high) {
     return larger(smaller(x, high), low);
@@ -378,17 +378,21 @@ CREDALENS_INLINE Lanes root_of(const Lanes& v) {
 
 // The levels up to which a radius fills up the smallest classes of centres, one a lane, and down to
 // which it cuts off the largest: t with sum max(0, t - x) = r, and with sum max(0, x - t) = r.
-// Newton's steps on a convex function never pass its solution, but for the first one. They begin
-// where the levels are if classes are spread like the gaps between random points.
+// Newton's steps on a convex function never pass its solution, but for the first one.
 struct BallLevels {
     Lanes radius, bottom, top;
-    int K, steps = 0;
+    double K;
+    int steps = 0;
     Marks going = ~Marks{};
 
-    CREDALENS_INLINE BallLevels(const Lanes& radius, int K) : radius(radius), K(K) {
-        const Lanes few = larger(radius, Lanes{} + 1e-300);
-        top = log_of<Lanes, Bits>(few) / -static_cast<double>(K);
-        bottom = root_of(2.0 * radius) / static_cast<double>(K);
+    CREDALENS_INLINE BallLevels(const Lanes& radius, int K)
+        : radius(radius), bottom((1.0 + radius) / K), top((1.0 - radius) / K), K(K) {}
+
+    // Begins where the levels are if classes are spread like the gaps between random points, which
+    // spares many classes some steps.
+    CREDALENS_INLINE void begin_spread() {
+        top = log_of<Lanes, Bits>(larger(radius, Lanes{} + 1e-300)) / -K;
+        bottom = root_of(2.0 * radius) / K;
     }
 
     // From the sums and the numbers of the classes below the one and above the other.
@@ -440,6 +444,7 @@ void ball_max_entropy_along(const double* center, const double* radius, std::siz
         const int here = count - first < kWidth ? static_cast<int>(count - first) : kWidth;
         BallLevels levels(Sources<double>(radius + first, 1, count - first)[0], K);
         Lanes low[kWidth], high[kWidth], below = {}, above = {};
+        levels.begin_spread();
         for (int i = here; i < kWidth; ++i) levels.going[i] = 0;
         while (any(levels.going)) {
             for (int i = 0; i < here; ++i) {

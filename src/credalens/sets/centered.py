@@ -29,7 +29,6 @@ class Neighbourhood(SupportSet):
     _is_ball: ClassVar[bool]
 
     def __init__(self, center: Any, size: Any, *, normalize: bool, validate: bool) -> None:
-        origin = to_numpy(center, "center")[1]
         middle = _validation.probabilities(
             center, "center", axes=("classes",), normalize=normalize, validate=validate
         )
@@ -47,7 +46,7 @@ class Neighbourhood(SupportSet):
                 )
             middle = np.broadcast_to(middle, (*lead, middle.shape[-1]))
             sizes = np.broadcast_to(sizes, lead)
-        self._set((middle, sizes), origin)
+        self._set((middle, sizes), to_numpy(center, "center")[1])
 
     def _refuse_size(self, sizes: Array) -> NoReturn:
         _validation.finite(sizes, self._size_name)

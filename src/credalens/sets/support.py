@@ -80,7 +80,7 @@ class SupportSet(ArraySet):
     def _minimax_and_gap(self) -> tuple[Array, Array]:
         """Return `_minimax` and its certified gap."""
         value = self._minimax()
-        return value, np.zeros_like(value)
+        return value, np.zeros(value.shape)
 
     @abstractmethod
     def _tv_bounds(self) -> tuple[Array, Array]:
@@ -170,7 +170,7 @@ class SupportSet(ArraySet):
     def _tv_diameter(self) -> Array:
         lower, upper = self._tv_bounds()
         open_ = upper - lower > CERTIFIED
-        if open_.any():
+        if np.count_nonzero(open_):
             where = tuple(np.argwhere(open_)[0])
             at = f" of instance {_validation.place(where)} (zero-based)" if where else ""
             raise ValueError(
@@ -191,7 +191,7 @@ class SupportSet(ArraySet):
     def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
         """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
         dtype = self.dtype
-        low, high = (np.asarray(top, dtype) for top in self._class_tops())
+        low, high = [np.asarray(top, dtype) for top in self._class_tops()]
         return low, high, 2 * self._tv_diameter() if diameter else None
 
     def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
@@ -200,25 +200,27 @@ class SupportSet(ArraySet):
         Where a diameter is known between bounds only, it is the lower one.
         """
         low, high, wide = self.tv_extremes(diameter=False)
-        value, error = (np.asarray(x, self.dtype) for x in self._minimax_and_gap())
+        value, error = [np.asarray(x, low.dtype) for x in self._minimax_and_gap()]
         # True by definition: rounding must not break it.
         np.minimum(np.maximum(value, low, out=value), high, out=value)
         if diameter:
             least, most = self._tv_bounds()
-            wide = np.asarray(2 * least, self.dtype)
-            error = np.maximum(error, np.asarray((most - least) / 2, self.dtype))
+            wide = np.asarray(2 * least, low.dtype)
+            error = np.maximum(error, np.asarray((most - least) / 2, low.dtype))
         return low, high, wide, value, error
 
     def _answer_entropy(
         self, kernel: Callable[..., tuple[Array, Array, Array | None]], distribution: bool
     ) -> tuple[Array, Array, Array | None]:
         """Run a kernel that returns values, errors and, if asked, distributions."""
-        K, count = self.n_classes, 3 if distribution else 2
-        shapes = [(), (), (K,)][:count]
-        value, error, *where = self._each(lambda *parts: kernel(*parts)[:count], shapes)
+        K, where = self.n_classes, None
+        if distribution:
+            value, error, where = self._each(kernel, [(), (), (K,)])
+        else:
+            value, error = self._each(lambda *parts: kernel(*parts)[:2], [(), ()])
         if K == 1:  # precise, whatever rounding says
             value.fill(0.0)
-        return value, error, where[0] if distribution else None
+        return value, error, where
 
     def _in_simplex(self, moved: Array) -> Array:
         """Return lower ends that a shift has moved, refused if one has become negative."""
