@@ -617,7 +617,7 @@ struct BoundsSeen {
 
 template <class T>
 std::size_t check_bounds(const T* low, const T* high, std::size_t count, int K, double slack,
-                         double tolerance, T* tops, bool& loose, double* scratch) {
+                         double tolerance, T* tops, std::uint8_t* loose, double* scratch) {
     const std::size_t classes = K;
     Lanes *l = reinterpret_cast<Lanes*>(scratch), *u = l + K;
     std::size_t first_bad = count;
@@ -667,7 +667,7 @@ std::size_t check_bounds(const T* low, const T* high, std::size_t count, int K, 
         const Marks good = all.good(slack, tolerance);
         for (std::size_t i = 0; any(~good) && i < kWidth && i < left && first_bad == count; ++i)
             if (!good[i]) first_bad = first + i;
-        loose = loose || any(~all.reachable(slack));
+        write_member(all.reachable(slack) + 1, left, 1, loose + first);
         write_member(all.top_low, left, 2, tops + 2 * first);
         write_member(all.top_high, left, 2, tops + 2 * first + 1);
     }

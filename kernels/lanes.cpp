@@ -165,7 +165,7 @@ std::size_t reachable_bounds_in_lanes(const T* low, const T* high, std::size_t c
 
 template <class T>
 std::size_t check_bounds_in_lanes(const T* low, const T* high, std::size_t count, int K,
-                                  double slack, double tolerance, T* tops, bool& loose,
+                                  double slack, double tolerance, T* tops, std::uint8_t* loose,
                                   double* scratch) {
     return CREDALENS_BEST(check_bounds, low, high, count, K, slack, tolerance, tops, loose,
                           aligned(scratch));
@@ -219,9 +219,9 @@ template std::size_t reachable_bounds_in_lanes(const double*, const double*, std
                                                double, double, double*, double*, double*,
                                                double*);
 template std::size_t check_bounds_in_lanes(const float*, const float*, std::size_t, int, double,
-                                           double, float*, bool&, double*);
+                                           double, float*, std::uint8_t*, double*);
 template std::size_t check_bounds_in_lanes(const double*, const double*, std::size_t, int, double,
-                                           double, double*, bool&, double*);
+                                           double, double*, std::uint8_t*, double*);
 template std::size_t closed_forms_in_lanes(const float*, std::size_t, int, int, const ClosedForms&,
                                            double, double*);
 template std::size_t closed_forms_in_lanes(const double*, std::size_t, int, int,

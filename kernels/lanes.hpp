@@ -93,10 +93,10 @@ std::size_t reachable_bounds_in_lanes(const T* low, const T* high, std::size_t c
                                       double slack, double tolerance, T* lower, T* upper,
                                       T* tops, double* scratch);
 
-// As `check_bounds` of reach.hpp, in the same way; says whether an instance has loose bounds.
+// As `check_bounds` of reach.hpp, in the same way.
 template <class T>
 std::size_t check_bounds_in_lanes(const T* low, const T* high, std::size_t count, int K,
-                                  double slack, double tolerance, T* tops, bool& loose,
+                                  double slack, double tolerance, T* tops, std::uint8_t* loose,
                                   double* scratch);
 
 // The first of (rows, K) that is not a distribution, `rows` if there is none.

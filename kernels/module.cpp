@@ -277,13 +277,14 @@ void bind_sets(nb::module_& m) {
     m.def(
         "check_bounds",
         [](Rows<T> low, Rows<T> high, double slack, double tolerance, OutValues tops,
-           int threads) {
+           Truths loose, int threads) {
             nb::gil_scoped_release release;
             return check_bounds(low.data(), high.data(), low.shape(0),
                                 static_cast<int>(low.shape(1)), slack, tolerance, tops.data(),
-                                threads);
+                                reinterpret_cast<std::uint8_t*>(loose.data()), threads);
         },
-        array("low"), array("high"), "slack"_a, "tolerance"_a, array("tops"), "threads"_a);
+        array("low"), array("high"), "slack"_a, "tolerance"_a, array("tops"), array("loose"),
+        "threads"_a);
 
     m.def(
         "check_capacities",

@@ -1,6 +1,5 @@
 #include "reach.hpp"
 
-#include <atomic>
 #include <vector>
 
 #include "first_bad.hpp"
@@ -147,22 +146,19 @@ std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K,
 
 template <class T>
 std::int64_t check_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
-                          double tolerance, T* tops, int threads) {
+                          double tolerance, T* tops, std::uint8_t* loose, int threads) {
     FirstBad first;
-    std::atomic<bool> loose{false};
     parallel_for(
         n, Grain::of_lanes((std::size_t{1} << 17) / K), threads,
         [K] { return std::vector<double>(lanes_scratch(2 * static_cast<std::size_t>(K))); },
         [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
             const std::size_t at = begin * K;
-            bool some = false;
             const std::size_t bad =
                 begin + check_bounds_in_lanes(low + at, high + at, end - begin, K, slack, tolerance,
-                                              tops + 2 * begin, some, scratch.data());
+                                              tops + 2 * begin, loose + begin, scratch.data());
             if (bad < end) first.see(bad);
-            if (some) loose = true;
         });
-    return first.value() >= 0 ? first.value() : (loose ? -2 : -1);
+    return first.value();
 }
 
 template std::int64_t reachable_bounds(const float*, const float*, std::size_t, int, double, double,
@@ -170,8 +166,8 @@ template std::int64_t reachable_bounds(const float*, const float*, std::size_t, 
 template std::int64_t reachable_bounds(const double*, const double*, std::size_t, int, double,
                                        double, double*, double*, double*, int);
 template std::int64_t check_bounds(const float*, const float*, std::size_t, int, double, double,
-                                   float*, int);
+                                   float*, std::uint8_t*, int);
 template std::int64_t check_bounds(const double*, const double*, std::size_t, int, double, double,
-                                   double*, int);
+                                   double*, std::uint8_t*, int);
 
 }  // namespace credalens

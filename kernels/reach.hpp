@@ -19,10 +19,10 @@ template <class T>
 std::int64_t reachable_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
                               double tolerance, T* lower, T* upper, T* tops, int threads);
 
-// Looks for such an instance only, and writes tops of the bounds as they are. If there is none,
-// returns -1 if all are reachable up to slack, so that they need not be made so, and -2 otherwise.
+// Looks for such an instance only, and writes tops of the bounds as they are. And loose (n): 0 where
+// they are in [0, 1] and reachable up to slack, so that they need not be made so, else 1.
 template <class T>
 std::int64_t check_bounds(const T* low, const T* high, std::size_t n, int K, double slack,
-                          double tolerance, T* tops, int threads);
+                          double tolerance, T* tops, std::uint8_t* loose, int threads);
 
 }  // namespace credalens

@@ -86,6 +86,22 @@ def test_reachable_bounds_are_kept_as_they_are(dtype):
     assert not any(part.flags.writeable for part in tight._parts)
 
 
+def test_tightening_one_instance_leaves_the_others_as_they_are():
+    rng = np.random.default_rng(1)
+    for K in (2, 3, 20, 60):
+        low = high = rng.dirichlet(np.ones(K), 9)  # points, whose sums are 1 up to rounding
+        high = high + (np.arange(9) > 5)[:, None] * rng.random((9, K)) * (1 - high)
+        Q = cl.ProbabilityIntervals(low, high)
+        np.testing.assert_array_equal(Q.lower()[:6], low[:6])
+        np.testing.assert_array_equal(Q.upper()[:6], high[:6])
+        assert (Q.upper()[6:] < high[6:]).any()
+        for i in range(9):
+            alone = cl.ProbabilityIntervals(low[i], high[i])
+            np.testing.assert_array_equal(alone.bounds, Q[i].bounds)
+            assert cl.upper_entropy(alone) == cl.upper_entropy(Q)[i]
+            assert cl.total_uncertainty(alone) == cl.total_uncertainty(Q)[i]
+
+
 def test_rounding_is_no_reason_to_refuse():
     for dtype in (np.float32, np.float64):
         p = np.random.default_rng(0).dirichlet(np.ones(7), 500).astype(dtype)

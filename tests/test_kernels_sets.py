@@ -255,8 +255,11 @@ def test_sums_off_by_rounding_meet_at_one(K, scale):
 
 
 def look(low, high, threads=2):
-    tops = np.full((len(low), 2), np.nan, low.dtype)
-    return _kernels.check_bounds(low, high, SLACK, TOLERANCE, tops, threads), tops
+    tops, loose = np.full((len(low), 2), np.nan, low.dtype), np.full(len(low), 7, np.uint8)
+    flags = loose.view(bool)
+    bad = _kernels.check_bounds(low, high, SLACK, TOLERANCE, tops, flags, threads)
+    assert (loose < 2).all()
+    return bad, flags, tops
 
 
 def is_reachable(low, high):
@@ -278,24 +281,15 @@ def test_bounds_that_are_reachable_are_known(K, dtype):
     for seed in range(3):
         low, high = boxes(21, K, dtype, seed)
         bottom, top = (np.ascontiguousarray(end) for end in reach(low, high)[1].transpose(1, 0, 2))
-        found, tops = look(bottom, top)
-        assert found == -1
+        bad, loose, tops = look(bottom, top)
+        assert bad == -1
+        assert not loose.any()
         assert_array_equal(tops, np.stack([bottom.max(axis=1), top.max(axis=1)], axis=1))
-        for i in range(21):
-            alone = look(low[i : i + 1], high[i : i + 1])[0]
-            assert alone == (-1 if is_reachable(low[i], high[i]) else -2)
-        # One that is not among those that are, at either end and with its neighbours before.
-        for y in (0, K // 2, K - 1):
-            for end in (bottom, top):
-                loose = end.copy()
-                loose[13, y] += 1e-3 if end is top else -1e-3
-                pair = (loose, top) if end is bottom else (bottom, loose)
-                if (
-                    pair[0].min() >= 0
-                    and pair[1].max() <= 1
-                    and not is_reachable(*(p[13] for p in pair))
-                ):
-                    assert look(*pair)[0] == -2
+        expected = [not is_reachable(*ends) for ends in zip(low, high, strict=True)]
+        assert_array_equal(look(low, high)[1], expected)
+        for y in (0, K // 2, K - 1):  # one among those that are reachable
+            bottom[13], bottom[13, y], top[13] = 0.0, 0.6, 1.0
+            assert look(bottom, top)[1].nonzero()[0].tolist() == [13]
 
 
 @WIDTHS
@@ -315,11 +309,14 @@ def test_the_check_finds_what_is_wrong(K, dtype):
     assert look(ones * (1 + 2 * TOLERANCE) / K, ones)[0] == 0
     # What rounding has done to sums and ends is mended, not refused.
     p = np.random.default_rng(0).dirichlet(np.ones(K), 3).astype(dtype)
-    assert look(p * dtype(1 - TOLERANCE / 2), p * dtype(1 - TOLERANCE / 2))[0] == -2
-    if K > 1:  # else an entry is above 1
-        assert look(p * dtype(1 + TOLERANCE / 2), p * dtype(1 + TOLERANCE / 2))[0] == -2
-    assert look(np.full((2, K), -SLACK / 2, dtype), np.ones((2, K), dtype))[0] == -2
-    assert look(np.zeros((2, K), dtype), np.full((2, K), 1 + SLACK / 2, dtype))[0] == -2
+    for given in (
+        (p * dtype(1 - TOLERANCE / 2), p * dtype(1 - TOLERANCE / 2)),
+        (np.full((3, K), -SLACK / 2, dtype), ones.repeat(3, axis=0)),
+        (zeros.repeat(3, axis=0), np.full((3, K), 1 + SLACK / 2, dtype)),
+    ):
+        bad, loose, _ = look(*given)
+        assert bad == -1
+        assert loose.all()
 
 
 def test_the_check_does_not_depend_on_batch_and_threads():
@@ -327,10 +324,15 @@ def test_the_check_does_not_depend_on_batch_and_threads():
         low, high = (
             np.ascontiguousarray(end) for end in reach(*boxes(9000, K))[1].transpose(1, 0, 2)
         )
-        found, tops = look(low, high, 1)
-        assert found == -1
-        assert_array_equal(look(low, high, 3)[1], tops)
-        assert_array_equal(look(low[77:78], high[77:78])[1], tops[77:78])
+        low[::5], high[::5] = 0.0, 1.0
+        low[::15, 0] = 0.5
+        bad, loose, tops = look(low, high, 1)
+        assert bad == -1
+        assert_array_equal(loose.nonzero()[0], np.arange(0, 9000, 15))
+        for found, whole in zip(look(low, high, 3)[1:], (loose, tops), strict=True):
+            assert_array_equal(found, whole)
+        for found, whole in zip(look(low[77:78], high[77:78])[1:], (loose, tops), strict=True):
+            assert_array_equal(found, whole[77:78])
         low[[8999, 700, 4000], 3] = -1
         assert {look(low, high, threads)[0] for threads in (1, 2, 5)} == {700}
         assert look(low[:0], high[:0])[0] == -1

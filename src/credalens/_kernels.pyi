@@ -101,7 +101,13 @@ def reachable_bounds(
     threads: int,
 ) -> int: ...
 def check_bounds(
-    low: _Float, high: _Float, slack: float, tolerance: float, tops: _Float, threads: int
+    low: _Float,
+    high: _Float,
+    slack: float,
+    tolerance: float,
+    tops: _Float,
+    loose: NDArray[bool_],
+    threads: int,
 ) -> int: ...
 def check_capacities(
     values: _Float, tolerance: float, limit: float, two_monotone: NDArray[bool_], threads: int

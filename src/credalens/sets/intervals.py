@@ -371,21 +371,37 @@ def _reachable(low: Array, high: Array, strict: bool) -> tuple[Array, Array, Arr
     lows, highs = np.ascontiguousarray(low, kind), np.ascontiguousarray(high, kind)
     if len(shape) != 2:
         lows, highs = lows.reshape(-1, shape[-1]), highs.reshape(-1, shape[-1])
-    tops, threads = np.empty((len(lows), 2), kind), num_threads()
-    found = _kernels.check_bounds(lows, highs, slack, tolerance, tops, threads)
-    if found >= 0:
+    tops, loose = np.empty((len(lows), 2), kind), np.empty(len(lows), bool)
+    if _kernels.check_bounds(lows, highs, slack, tolerance, tops, loose, num_threads()) >= 0:
         _refuse_bounds(low, high, slack, tolerance)
-    if found != -1:
-        ends = np.empty_like(lows), np.empty_like(highs)
-        _kernels.reachable_bounds(lows, highs, slack, tolerance, *ends, tops, threads)
-        bottom, top = (end.reshape(shape).astype(dtype, copy=False) for end in ends)
+    if np.count_nonzero(loose):
+        given = low, high
+        low, high = _tightened(lows, highs, slack, tolerance, tops, loose)
+        low, high = (end.reshape(shape).astype(dtype, copy=False) for end in (low, high))
         if strict:
             fix = "no distribution goes there; strict=False tightens it"
-            _refuse_first(bottom > low + tolerance, "lower", "is {:.6g} at {}", low, fix)
-            _refuse_first(top < high - tolerance, "upper", "is {:.6g} at {}", high, fix)
-        low, high = bottom, top
+            _refuse_first(low > given[0] + tolerance, "lower", "is {:.6g} at {}", given[0], fix)
+            _refuse_first(high < given[1] - tolerance, "upper", "is {:.6g} at {}", given[1], fix)
     tops.setflags(write=False)
     return low, high, tops if len(shape) == 2 else tops.reshape(*shape[:-1], 2)
+
+
+def _tightened(
+    lows: Array, highs: Array, slack: float, tolerance: float, tops: Array, loose: Array
+) -> tuple[Array, Array]:
+    """Return bounds ``(n, K)`` made reachable where they are loose, and put their `tops` right.
+
+    The others stay as they are: an instance does not depend on its neighbours.
+    """
+    if loose.all():
+        tight = np.empty_like(lows), np.empty_like(highs)
+        _kernels.reachable_bounds(lows, highs, slack, tolerance, *tight, tops, num_threads())
+        return tight
+    own = tops[loose]
+    some = _tightened(lows[loose], highs[loose], slack, tolerance, own, loose[loose])
+    tops[loose], lows, highs = own, lows.copy(), highs.copy()
+    lows[loose], highs[loose] = some
+    return lows, highs
 
 
 def _refuse_bounds(low: Array, high: Array, slack: float, tolerance: float) -> None:
