@@ -96,6 +96,13 @@ def test_every_measure_of_every_set(kind, measure):
     check(ask(make(lazy(P[:11], 4))), ask(make(P[:11])), atol=atol)
 
 
+def test_one_lazy_argument_makes_the_set_lazy():
+    center, size = P[:11, 0], P[:11, 1, 0]
+    expected = cl.upper_entropy(cl.Contamination(center, size))
+    check(cl.upper_entropy(cl.Contamination(center, epsilon=lazy(size, 4))), expected)
+    check(cl.upper_entropy(cl.Contamination(lazy(center, 4), list(size))), expected)
+
+
 def test_votes():
     check(cl.majority_vote(lazy(P)), cl.majority_vote(P))
     assert cl.majority_vote(lazy(P)).dtype == np.intp
