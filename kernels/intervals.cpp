@@ -255,8 +255,9 @@ void ball_lower_sum(const double* center, const double* radius, std::size_t n, i
 void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* center,
                            const double* size, std::size_t n, int K, double* value,
                            double* distribution, int threads) {
+    const int worth = !largest ? 20000 : K < 48 ? 40000 : 80000;  // many classes take less each
     parallel_for(
-        n, Grain::of_lanes((largest ? 40000 : 20000) / K), threads,
+        n, Grain::of_lanes(worth / K), threads,
         [K] { return std::vector<double>(lanes_scratch(K)); },
         [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
             neighbourhood_entropy_in_lanes(kind, largest, center + begin * K, size + begin,
