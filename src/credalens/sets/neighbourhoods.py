@@ -15,7 +15,7 @@ from credalens.sets.centered import Neighbourhood
 from credalens.sets.events import event_sums
 from credalens.sets.excess import ExcessSet
 from credalens.sets.intervals import ProbabilityIntervals, box_corners, padded
-from credalens.sets.support import entropy
+from credalens.sets.support import entropy, largest
 from credalens.sets.tensor_sets import TensorBall, TensorContamination
 
 #: Up to so many classes, the least probable ones of a ball are looked for one by one; more are
@@ -88,10 +88,8 @@ class Contamination(Neighbourhood):
         return best
 
     def _minimax(self) -> Array:
-        def kernel(center: Array, epsilon: Array) -> tuple[Array]:
-            return (np.maximum((1 - epsilon) * center.max(axis=1), 1 / self.n_classes),)
-
-        return self._each(kernel, [()])[0]
+        epsilon = self._parts[1].astype(np.float64, copy=False)
+        return np.maximum((1 - epsilon) * largest(self._parts[0]), 1 / self.n_classes)
 
     def _tv_bounds(self) -> tuple[Array, Array]:
         wide = self._parts[1].astype(np.float64) * (self.n_classes > 1)
