@@ -261,3 +261,5 @@ CREDALENS_INLINE void write_rows(const Lanes* v, int K, std::size_t count, std::
 #include "rows_body.hpp"
 #include "entropy_body.hpp"
 #include "boxes_body.hpp"
+#include "boxes_along_body.hpp"
+#include "reach_body.hpp"
