@@ -224,7 +224,7 @@ def reason(cell, peer):
         return f"{said}One call of ours takes {number(call)} µs, most of it in Python."
     if call < 150:
         before = BEFORE[cell["case"].rpartition(", ")[2]]
-        return f"{said}{before} And Python takes some 20 µs per call."
+        return f"{said}{before} And Python takes 10 to 20 µs per call."
     if peer["name"] == "NumPy, all events" and cell["size"][2] <= 6:
         return f"{said}For few classes all events are soon looked at."
     measure, _, of = cell["case"].rpartition(", ")
