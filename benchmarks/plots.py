@@ -74,7 +74,7 @@ def costs(record, cases, path: Path) -> None:
             panel.tick_params(which="both", labelsize=8)
             if axis == columns[0]:
                 panel.set_title(case, fontsize=10, loc="left")
-                panel.set_ylabel("us an instance", fontsize=8)
+                panel.set_ylabel("µs per instance", fontsize=8)
         shown = [p for p in row if p.get_visible()]
         if shown:
             handles, labels = shown[-1].get_legend_handles_labels()
