@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 import credalens as cl
+from credalens.datasets.files import PredictionFileError, Reading, open_ensemble
 from prediction_files import NAMES, call, predictions, write_csv, write_nested_parquet
 from test_score import read
 
@@ -182,6 +183,9 @@ class TestLabels:
             done = call("score", model, "--labels", model.parent / name, "--label-column", "kind",
                         "-q", code=2)  # fmt: skip
             assert f"--label-column: {model.parent / name} has no columns" in done.stderr
+        with pytest.raises(PredictionFileError, match=r"--label-column: .*npy has no columns"):
+            open_ensemble([str(model)], labels=str(model.parent / "truth.npy"),
+                          how=Reading(label="kind"), by_part=True)  # fmt: skip
 
     def test_classes_that_are_called_as_labels_often_are(self, tmp_path):
         (tmp_path / "m.csv").write_text("y,n\n0.9,0.1\n0.8,0.2\n")

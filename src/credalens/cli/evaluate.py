@@ -91,6 +91,12 @@ def evaluate(
         _check_shares(target_accuracy, confidence)
         if score is not None and target_accuracy is None:
             raise ValueError("--score: is for --target-accuracy; pass both, or neither")
+        if not bootstrap and target_accuracy is None:
+            for option, changed in (("--confidence", confidence != 0.95), ("--seed", seed != 0)):
+                if changed:
+                    raise ValueError(
+                        f"{option}: is for --bootstrap or --target-accuracy; leave it out"
+                    )
         if output is not None:
             check_folder(output)
         resampling: dict[str, Any] = {

@@ -88,9 +88,8 @@ class TotalVariation(Distance):
 
 def _rests(Q: Questions, *probabilities: Any) -> list[Any]:
     """Return one minus each probability, which rounding may have left above 1."""
-    rests = [1.0 - p for p in probabilities]
-    if not isinstance(rests[0], ARRAY):  # tensors, whose gradient stays
-        return [namespace(rest).clip(rest, min=0.0) for rest in rests]
+    if not isinstance(probabilities[0], ARRAY):  # tensors, whose gradient stays
+        return [namespace(p).clip(1.0 - p, min=0.0) for p in probabilities]
     if Q.n_classes == 1:  # which is certain, whatever its row sums to
-        return [np.zeros_like(rest) for rest in rests]
-    return [np.maximum(rest, 0.0) for rest in rests]
+        return [np.zeros_like(p) for p in probabilities]
+    return [np.maximum(1.0 - p, 0.0) for p in probabilities]

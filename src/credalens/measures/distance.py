@@ -144,6 +144,8 @@ def warn_of_error(error: Any, what: str) -> None:
     seen = error if type(error) is np.ndarray else glimpse(error)
     if seen is None:  # traced: nobody knows yet
         return
+    if seen.size == 1 and seen.item() <= CERTIFIED:  # without what it takes to begin a loop
+        return
     count = int(np.count_nonzero(seen > CERTIFIED))
     if count:
         warnings.warn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def read_labels(
     with reading(path):
         ending = Path(path).suffix.lower()
         if column is not None and ending not in (".npz", ".csv", ".tsv", ".parquet"):
-            refuse_file("--label-column", f"{path} has no columns", "leave it out")
+            refuse_no_columns(path)
         if ending in (".npy", ".npz"):
             labels, ids = _from_arrays(path, names, column)
         elif ending in (".csv", ".tsv", ".parquet"):
@@ -97,6 +97,11 @@ def read_labels(
         if labels.dtype.kind not in "iufSUOb":
             refuse_file(path, f"has labels of dtype {labels.dtype}", "save names or indices")
     return labels, ids
+
+
+def refuse_no_columns(path: str) -> NoReturn:
+    """Refuse the name of a column of labels in a file that has none."""
+    refuse_file("--label-column", f"{path} has no columns", "leave it out")
 
 
 def _chosen(path: str, held: Sequence[str], column: str | None) -> str:

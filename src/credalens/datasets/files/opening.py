@@ -17,7 +17,7 @@ import numpy as np
 
 from credalens._arrays import Array
 from credalens.datasets.files.ensemble import Ensemble, refuse_labels
-from credalens.datasets.files.labels import LabelFile, read_labels
+from credalens.datasets.files.labels import LabelFile, read_labels, refuse_no_columns
 from credalens.datasets.files.source import (
     CHOICES,
     PredictionFileError,
@@ -303,6 +303,8 @@ def open_ensemble(
     truth: Array | LabelFile | None = None
     label_ids = None
     if labels is not None and by_part:
+        if label_column is not None:
+            refuse_no_columns(labels)
         truth = LabelFile(labels)
     elif labels is not None:
         id_name = next((source.id_name for source in sources if source.has_ids), None)
