@@ -1,5 +1,6 @@
 """The benchmarks run, and their page hides nothing."""
 
+import copy
 import json
 
 import numpy as np
@@ -22,9 +23,9 @@ def _raises(_P):
     raise RuntimeError("no such thing\nand more")
 
 
-@pytest.fixture
-def few(monkeypatch):
-    """A grid of one case with peers of every kind, and the row of all required ones."""
+@pytest.fixture(scope="module")
+def ran():
+    """The cases and the record of a grid of one case with peers of every kind."""
     total = grid.CASES["TU, hull"].ours
     made = Case(
         "TU + AU_lower + EU", "hull", members, total,
@@ -39,8 +40,17 @@ def few(monkeypatch):
         ),
         axes(BASE, N=(1,), K=(3,)),
     )  # fmt: skip
-    monkeypatch.setattr(grid, "CASES", {made.name: made})
-    return grid.run(budget=0.01, memory=False, tell=lambda line: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grid, "CASES", {made.name: made})
+        return grid.CASES, grid.run(budget=0.01, memory=False, tell=lambda line: None)
+
+
+@pytest.fixture
+def few(ran, monkeypatch):
+    """A grid of one case with peers of every kind, and the row of all required ones."""
+    cases, record = ran
+    monkeypatch.setattr(grid, "CASES", cases)
+    return copy.deepcopy(record)
 
 
 def test_a_cell_counts_what_went_wrong(few):

@@ -364,6 +364,7 @@ def test_imprecision_by_choquet_integrals_over_all_orderings(K: int) -> None:
         assert (2 * cl.epistemic_uncertainty(P, d) <= value + 1e-12).all()
 
 
+@pytest.mark.slow
 def test_imprecision_is_the_diameter_where_choquet_integrals_are_lower_expectations() -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(8), 3)
