@@ -93,14 +93,12 @@ def old_probly(name, tolerance, **more):
     return Peer("probly 0.3.0", peers_probly.old(name), tolerance, loads=peers.load_probly, **more)
 
 
-def _extremes(P, validate="later"):
-    Q = cl.ConvexHull(P, validate=validate)
-    low, high, wide = Q.tv_extremes(diameter=True)
-    return 1 - low, 1 - high, wide / 4
+def _closed_forms(P, validate="later"):
+    return cl.ConvexHull(P, validate=validate).tv_closed_forms(epistemic=True)
 
 
 def _unchecked(P):
-    return _extremes(P, validate=False)
+    return _closed_forms(P, validate=False)
 
 
 def _quantify(P):
@@ -146,7 +144,7 @@ CASES = (
     Case("TU", "hull", uniform, cl.total_uncertainty,
          (numpy(peers_batch.total), READ), WIDE),
     Case("AU_lower", "hull", uniform,
-         lambda P: 1 - cl.ConvexHull(P, validate="later").tv_extremes(diameter=False)[1],
+         lambda P: cl.ConvexHull(P, validate="later").tv_closed_forms(epistemic=False)[1],
          (numpy(peers_batch.aleatoric_lower), READ), WIDE,
          note="asked of the set: the measure always returns both ends"),
     Case("AU_upper", "hull", uniform, lambda P: cl.aleatoric_uncertainty(P).upper,
@@ -154,11 +152,11 @@ CASES = (
          USUAL | BATCHES, certificate=lambda P: cl.aleatoric_uncertainty(P, return_error=True)[1]),
     Case("EU", "hull", uniform, cl.epistemic_uncertainty,
          (numpy(peers_batch.epistemic), by_pdist(lambda P: P, "cityblock", 0.25), READ), WIDE),
-    Case("TU + AU_lower + EU", "hull", uniform, _extremes,
+    Case("TU + AU_lower + EU", "hull", uniform, _closed_forms,
          (numpy(peers.numpy_closed_forms), READ), WIDE | BATCHES, note=CHECKED),
     Case("TU + AU_lower + EU, unchecked", "hull", uniform, _unchecked,
          (numpy(peers.numpy_closed_forms), READ), WIDE | BATCHES, note=UNCHECKED),
-    Case("TU + AU_lower + EU, float32", "hull", single, _extremes,
+    Case("TU + AU_lower + EU, float32", "hull", single, _closed_forms,
          (numpy(peers.numpy_closed_forms, tolerance=1e-5), READ),
          axes(BASE, K=(3, 30, 100)) | BATCHES, note=CHECKED),
     Case("TU + AU_lower + EU, float32, unchecked", "hull", single, _unchecked,

@@ -47,7 +47,7 @@ def lower_probabilities(size):
 
 MEASURES = {
     "TU": cl.total_uncertainty,
-    "AU_lower": lambda Q: 1 - Q.tv_extremes(diameter=False)[1],
+    "AU_lower": lambda Q: Q.tv_closed_forms(epistemic=False)[1],
     "AU_upper": lambda Q: cl.aleatoric_uncertainty(Q).upper,
     "EU": cl.epistemic_uncertainty,
     "S*": cl.upper_entropy,

@@ -20,7 +20,7 @@
 #include "leave_one_out.hpp"
 #include "pairs.hpp"
 #include "parallel.hpp"
-#include "profile.hpp"
+#include "uncertainty.hpp"
 #include "pullback.hpp"
 #include "reach.hpp"
 #include "simd.hpp"
@@ -144,17 +144,18 @@ void bind(nb::module_& m) {
         "threads"_a);
 
     m.def(
-        "tv_profile",
-        [](Members<T> P, Out1 max_lower, Out1 max_upper, std::optional<Out1> diameter, Out1 value,
-           Out1 gap, int threads, double tolerance) {
+        "tv_uncertainty",
+        [](Members<T> P, Out1 total, Out1 lower, std::optional<Out1> upper,
+           std::optional<Out1> epistemic, std::optional<Out1> gap, int threads, double tolerance) {
             nb::gil_scoped_release release;
-            return tv_profile(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
-                              static_cast<int>(P.shape(2)),
-                              {max_lower.data(), max_upper.data(), data_or_null(diameter)},
-                              value.data(), gap.data(), threads, tolerance);
+            return tv_uncertainty(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+                                  static_cast<int>(P.shape(2)),
+                                  {total.data(), lower.data(), data_or_null(upper),
+                                   data_or_null(epistemic), data_or_null(gap)},
+                                  threads, tolerance);
         },
-        array("members"), array("max_lower"), array("max_upper"), maybe("diameter"), array("value"),
-        array("gap"), "threads"_a, "tolerance"_a = -1.0);
+        array("members"), array("total"), array("lower"), maybe("upper"), maybe("epistemic"),
+        maybe("gap"), "threads"_a, "tolerance"_a = -1.0);
 
     m.def(
         "leave_one_out",

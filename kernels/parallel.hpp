@@ -1,15 +1,14 @@
 // Spreads independent instances over threads.
 //
-// Threads are started for each call and joined before it returns: nothing outlives a call, so a
-// process may fork afterwards, and two Python threads may call at once.
+// The threads of a process are kept from call to call, as one takes longer to start than a thousand
+// instances take to be measured. What a call has begun is done when it returns. A process may fork
+// between calls, and two Python threads may call at once: they share the threads.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <exception>
-#include <thread>
-#include <vector>
 
 namespace credalens {
 
@@ -21,13 +20,18 @@ int wanted_threads();
 // there is work for several, since asking takes as long as a small instance.
 int threads_for(int threads, std::size_t useful);
 
+// Calls work() here and on up to so many other threads, and returns when all who came have returned.
+// A thread that is late, while the others have done everything, is not waited for. Nothing may be
+// thrown.
+void work_together(std::size_t others, void (*work)(void*), void* what);
+
 // A grain for work of about so many nanoseconds on each instance.
 inline std::size_t grain_of(double nanoseconds) {
     return 1 + static_cast<std::size_t>(50000.0 / nanoseconds);
 }
 
 // How work is cut up. So many instances are worth a thread, which takes tens of microseconds to
-// start, or more where a core has to be woken: they should take some hundred. A piece is what a
+// come, or more where a core has to be woken: they should take some hundred. A piece is what a
 // thread takes at a time: by default as many, fewer where pieces cost nothing of their own, since
 // the others go on while a thread is late.
 struct Grain {
@@ -71,14 +75,11 @@ void parallel_for(std::size_t n, Grain grain, int threads, const Make& make, con
             if (!failed.exchange(true)) failure = std::current_exception();
         }
     };
-    std::vector<std::thread> pool;
-    try {
-        for (std::size_t i = 1; i < workers; ++i) pool.emplace_back(work);
-    } catch (const std::exception&) {
-        // No more threads or memory to be had: those that run do all of it.
-    }
-    work();
-    for (auto& thread : pool) thread.join();
+    if (workers > 1)
+        work_together(
+            workers - 1, [](void* what) { (*static_cast<decltype(work)*>(what))(); }, &work);
+    else
+        work();
     if (failure) std::rethrow_exception(failure);
 }
 

@@ -1,5 +1,6 @@
 """Any array in, the same kind out: layouts, dtypes, libraries, blocks, memory, threads."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -433,6 +434,32 @@ def test_fork_after_use():
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         cl.quantify(P)
         sys.exit(status)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], timeout=60, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")
+def test_threads_are_kept_and_a_child_has_its_own():
+    script = """
+        import os, sys
+        os.environ.update(CREDALENS_NUM_THREADS="3", OPENBLAS_NUM_THREADS="1")
+        import numpy as np
+        import credalens as cl
+        P = np.random.default_rng(0).dirichlet(np.ones(6), (20000, 5))
+        threads = lambda: len(os.listdir("/proc/self/task"))
+        seen = [threads()]
+        for _ in range(3):
+            cl.quantify(P)
+            seen.append(threads())
+        child = os.fork()
+        if child == 0:
+            here = [threads(), cl.quantify(P) and threads()]
+            os._exit(here != [1, 3])
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        sys.exit(f"{seen}, child {status}" if status or seen != [1, 3, 3, 3] else 0)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], timeout=60, capture_output=True, text=True

@@ -127,9 +127,9 @@ def test_float32_stays():
 
 def test_one_task_a_chunk(monkeypatch):
     calls = []
-    plain = _kernels.tv_profile
+    plain = _kernels.tv_uncertainty
     monkeypatch.setattr(
-        _kernels, "tv_profile", lambda P, *rest: calls.append(len(P)) or plain(P, *rest)
+        _kernels, "tv_uncertainty", lambda P, *rest: calls.append(len(P)) or plain(P, *rest)
     )
     u = cl.quantify(lazy(P))
     assert calls == []  # nothing is computed before it is asked for

@@ -386,14 +386,31 @@ def test_games_without_weights_are_the_same():
 
 
 @everywhere
-def test_profile_is_the_other_kernels_together(P):
-    low, high, wide, value, gap = np.full((5, len(P)), np.nan)
-    _kernels.tv_profile(P, low, high, wide, value, gap, 2)
-    for together, alone in zip((low, high, wide), closed_forms(P), strict=True):
-        assert_array_equal(together, alone)
-    expected, expected_gap, _, _ = solve(P)
-    assert_array_equal(value, expected)
+def test_uncertainty_is_the_other_kernels_together(P):
+    total, lower, upper, epistemic, gap = results = np.full((5, len(P)), np.nan)
+    _kernels.tv_uncertainty(P, *results, 2)
+    low, high, wide = closed_forms(P)
+    value, expected_gap, _, _ = solve(P)
+    several = P.shape[2] > 1
+    for probability, rest in ((low, total), (high, lower), (value, upper)):
+        assert_array_equal(rest, np.maximum(1 - probability, 0) if several else 0 * low)
+    assert_array_equal(epistemic, wide / 4 if several else 0 * low)
     assert_array_equal(gap, expected_gap)
+    some = np.full((3, len(P)), np.nan)
+    _kernels.tv_uncertainty(P, some[0], some[1], None, some[2], None, 2)
+    assert_array_equal(some, results[[0, 1, 3]])
+    _kernels.tv_uncertainty(P, some[0], some[1], some[2], None, gap, 2)
+    assert_array_equal(some, results[[0, 1, 2]])
+
+
+def test_many_results_are_settled_by_several_threads():
+    P = dirichlet(300_000, 2, 2)
+    low, high, wide = closed_forms(P)
+    total, lower, epistemic = np.empty((3, len(P)))
+    _kernels.tv_uncertainty(P, total, lower, None, epistemic, None, 3)
+    assert_array_equal(total, 1 - low)
+    assert_array_equal(lower, 1 - high)
+    assert_array_equal(epistemic, wide / 4)
 
 
 @dtypes
@@ -402,11 +419,11 @@ def test_results_do_not_depend_on_threads_or_batch(dtype, n, M, K):
     P = disagreeing(n, M, K, seed=5).astype(dtype)
     many = [np.empty((5, n)) for _ in range(2)]
     for outputs, threads in zip(many, (1, 4), strict=True):
-        _kernels.tv_profile(P, *outputs, threads)
+        _kernels.tv_uncertainty(P, *outputs, threads)
     assert_array_equal(many[0], many[1])
     for i in (0, 1, n // 2, n - 1):
         alone = np.empty((5, 1))
-        _kernels.tv_profile(P[i : i + 1], *alone, 1)
+        _kernels.tv_uncertainty(P[i : i + 1], *alone, 1)
         assert_array_equal(alone[:, 0], many[0][:, i])
 
 
@@ -415,7 +432,7 @@ def test_empty_batches(dtype):
     P = np.empty((0, 3, 4), dtype)
     closed_forms(P)
     solve(P)
-    _kernels.tv_profile(P, *np.empty((5, 0)), 2)
+    _kernels.tv_uncertainty(P, *np.empty((5, 0)), 2)
     assert _kernels.first_bad_row(np.empty((0, 4), dtype), 1e-6, 2) == -1
 
 
@@ -472,7 +489,7 @@ PASSING += [(5, M, K) for M, K in WIDE]
 @dtypes
 @pytest.mark.parametrize("shape", PASSING, ids=str)
 @pytest.mark.parametrize(
-    "wanted", ["extremes", "diameter", "all", "profile", "largest entropy", "smallest entropy"]
+    "wanted", ["extremes", "diameter", "all", "uncertainty", "largest entropy", "smallest entropy"]
 )
 def test_rows_are_checked_in_passing(dtype, shape, wanted):
     n, M, _ = shape
@@ -480,8 +497,8 @@ def test_rows_are_checked_in_passing(dtype, shape, wanted):
 
     def first_bad(P, tolerance=1e-5, threads=2):
         low, high, wide, value, gap = np.full((5, n), np.nan)
-        if wanted == "profile":
-            return _kernels.tv_profile(P, low, high, wide, value, gap, threads, tolerance)
+        if wanted == "uncertainty":
+            return _kernels.tv_uncertainty(P, low, high, value, wide, gap, threads, tolerance)
         if wanted == "largest entropy":
             return _kernels.max_entropy(P, value, gap, None, None, threads, tolerance)
         if wanted == "smallest entropy":

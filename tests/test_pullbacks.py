@@ -46,7 +46,7 @@ def test_the_widest_of_many_pairs(shape):
 
 
 FUNCTIONS = {
-    "tv": (pullbacks.TV_PROFILE, 4),
+    "tv": (pullbacks.TV_UNCERTAINTY, 4),
     "tv game": (pullbacks.TV_MAXIMIN, 4),
     "cost game": (pullbacks.maximin(METRIC[:4, :4] + np.triu(METRIC[:4, :4])), 4),
     "entropy": (pullbacks.MAX_ENTROPY, 4),
@@ -93,15 +93,16 @@ def test_gradients_depend_on_their_instance_alone(name):
 def test_what_is_not_asked_for_has_no_part():
     P = disagreeing(6, 5, 4)
     one = np.ones(6)
-    low = pullbacks.TV_PROFILE.pullback(P, one, None, None, None)
-    assert_array_equal((low != 0).sum(axis=(1, 2)), 1)
-    wide = pullbacks.TV_PROFILE.pullback(P, None, None, one, None)
-    assert_array_equal((wide != 0).any(axis=2).sum(axis=1), 2)
-    game = pullbacks.TV_PROFILE.pullback(P, None, None, None, one)
-    assert_allclose(game.sum(axis=(1, 2)), 1)
-    every = pullbacks.TV_PROFILE.pullback(P, one, one, one, one)
-    high = pullbacks.TV_PROFILE.pullback(P, None, one, None, None)
-    assert_allclose(low + high + wide + game, every, atol=1e-15)
+    pull = pullbacks.TV_UNCERTAINTY.pullback
+    total = pull(P, one, None, None, None)
+    assert_array_equal((total != 0).sum(axis=(1, 2)), 1)
+    lower = pull(P, None, one, None, None)
+    upper = pull(P, None, None, one, None)
+    assert_allclose(upper.sum(axis=(1, 2)), -1)
+    epistemic = pull(P, None, None, None, one)
+    assert_array_equal((epistemic != 0).any(axis=2).sum(axis=1), 2)
+    every = pull(P, one, one, one, one)
+    assert_allclose(total + lower + upper + epistemic, every, atol=1e-15)
 
 
 def test_empty_batches():

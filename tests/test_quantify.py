@@ -18,7 +18,7 @@ FAMILIES = ["tv", "entropy", "hartley"]
 def calls(monkeypatch):
     """Count the questions that are put to a hull."""
     counts = {}
-    for name in ("max_entropy", "min_entropy", "hartley_exact", "hartley_sample", "tv_profile"):
+    for name in ("max_entropy", "min_entropy", "hartley_exact", "hartley_sample", "tv_uncertainty"):
         plain = getattr(cl.ConvexHull, name)
 
         def counting(self, *args, _name=name, _plain=plain, **options):
@@ -116,13 +116,13 @@ def test_a_list_gives_a_dict():
 
 def test_families_share_the_upper_entropy(calls):
     cl.quantify(disagreeing(6, 4, 5), ["tv", "entropy", "hartley"])
-    assert calls == {"max_entropy": 1, "min_entropy": 1, "hartley_exact": 1, "tv_profile": 1}
+    assert calls == {"max_entropy": 1, "min_entropy": 1, "hartley_exact": 1, "tv_uncertainty": 1}
 
 
 def test_a_family_asks_for_nothing_that_it_does_not_need(calls):
     P = disagreeing(6, 4, 5)
     cl.quantify(P, "tv")
-    assert calls == {"tv_profile": 1}
+    assert calls == {"tv_uncertainty": 1}
     calls.clear()
     cl.quantify(P, "entropy")
     assert calls == {"max_entropy": 1, "min_entropy": 1}

@@ -243,7 +243,7 @@ def test_checked_later_means_checked_in_the_same_words(function, fault):
 def test_checked_later_gives_the_same_numbers(dtype, layout):
     P = layout(dirichlet(40, 6, 5).astype(dtype))
     now, later = cl.ConvexHull(P), cl.ConvexHull(P, validate="later")
-    for one, other in zip(now.tv_profile(), later.tv_profile(), strict=True):
+    for one, other in zip(now.tv_uncertainty(), later.tv_uncertainty(), strict=True):
         assert_array_equal(one, other)
     bad = spoilt(P, np.nan)
     with pytest.raises(ValueError, match=r"entry at index \(3, 1, 2\) .* is NaN"):

@@ -38,13 +38,13 @@ def solve_games(
     dual: _Out | None,
     threads: int,
 ) -> None: ...
-def tv_profile(
+def tv_uncertainty(
     members: _Float,
-    max_lower: _Out,
-    max_upper: _Out,
-    diameter: _Out | None,
-    value: _Out,
-    gap: _Out,
+    total: _Out,
+    lower: _Out,
+    upper: _Out | None,
+    epistemic: _Out | None,
+    gap: _Out | None,
     threads: int,
     tolerance: float = -1.0,
 ) -> int: ...

@@ -60,6 +60,11 @@ def beside(array: Any, like: Any) -> Any:
     return constant(array, like) if is_native(like) and not is_native(array) else array
 
 
+def rest(p: Any) -> Any:
+    """Return one minus probabilities, which rounding may have left above 1, with the gradient."""
+    return namespace(p).clip(1.0 - p, min=0.0)
+
+
 def no_error(value: Any) -> Any:
     """Return the error of exact values: 0 each, without a gradient."""
     return 0 * frozen(value) if is_native(value) else np.zeros_like(value)

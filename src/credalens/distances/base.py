@@ -66,11 +66,11 @@ class Questions(Protocol):
     def to_hull(self) -> Corners:
         """Return the hull of the corners."""
 
-    def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
-        """Return largest lower and upper class probabilities, and the L1 diameter."""
+    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Array, Array, Any]:
+        """Return total, the lower aleatoric end and, if asked, epistemic by total variation."""
 
-    def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
-        """Return everything that total variation asks, in one pass."""
+    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Array, Array, Array, Any, Array]:
+        """Return total, both aleatoric ends, epistemic if asked, and the certified error."""
 
 
 class Distance(ABC):

@@ -97,7 +97,7 @@ def lipschitz_bound(Q: Questions, metric: Array) -> Array:
     widths to y, for the best y.
     """
     moved = Q.widths() @ metric
-    tv = np.asarray(Q.tv_extremes(diameter=True)[2], np.float64) / 2
+    tv = 2 * np.asarray(Q.tv_closed_forms(epistemic=True)[2], np.float64)
     return np.asarray(np.minimum(tv * metric.max(), moved.min(axis=-1)))
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, namespace, native, num_threads, per_instance
+from credalens._arrays import Array, native, num_threads, per_instance
 from credalens.distances.base import Distance, Questions, Seminorm
-
-#: What is not a tensor.
-ARRAY = (np.ndarray, np.floating)
 
 
 @dataclass(frozen=True)
@@ -65,31 +62,18 @@ class TotalVariation(Distance):
 
     def total(self, Q: Questions) -> Array:
         """Return ``1 - max over y of the lower probability of y``."""
-        total: Array = _rests(Q, Q.tv_extremes(diameter=False)[0])[0]
-        return total
+        return Q.tv_closed_forms(epistemic=False)[0]
 
     def aleatoric(self, Q: Questions) -> tuple[Array, Array, Array]:
         """Return ``1 - max over p, y of p_y``, ``1 - min over p of max over y of p_y``, its gap."""
-        _, high, _, value, gap = Q.tv_profile(diameter=False)
-        lower, upper = _rests(Q, high, value)
+        _, lower, upper, _, gap = Q.tv_uncertainty(epistemic=False)
         return lower, upper, gap
 
     def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
-        low, high, wide, value, gap = Q.tv_profile()
-        total, lower, upper = _rests(Q, low, high, value)
-        return total, lower, upper, wide / 4, gap
+        return Q.tv_uncertainty()
 
     def imprecision(self, Q: Questions) -> tuple[Array, Array]:
         """Return the diameter (González-García et al. 2026, Corollary 4.10), which is exact."""
         value = Q.diameter(self)
         return value, native.no_error(value)
-
-
-def _rests(Q: Questions, *probabilities: Any) -> list[Any]:
-    """Return one minus each probability, which rounding may have left above 1."""
-    if not isinstance(probabilities[0], ARRAY):  # tensors, whose gradient stays
-        return [namespace(p).clip(1.0 - p, min=0.0) for p in probabilities]
-    if Q.n_classes == 1:  # which is certain, whatever its row sums to
-        return [np.zeros_like(p) for p in probabilities]
-    return [np.maximum(1.0 - p, 0.0) for p in probabilities]

@@ -276,13 +276,13 @@ class CredalSet(ABC):
         diameter = self.diameter(distance)
         return diameter, diameter
 
-    def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
-        """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
-        return self.to_hull().tv_extremes(diameter=diameter)
+    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Array, Array, Any]:
+        """Return total, the lower aleatoric end and, if asked, epistemic by total variation."""
+        return self.to_hull().tv_closed_forms(epistemic=epistemic)
 
-    def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
-        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap."""
-        return self.to_hull().tv_profile(diameter=diameter)
+    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Array, Array, Array, Any, Array]:
+        """Return total, both aleatoric ends, epistemic if asked, and the certified error."""
+        return self.to_hull().tv_uncertainty(epistemic=epistemic)
 
     def lower_sum(self) -> Array:
         """Return the sum of the lower probabilities of the classes, float64."""

@@ -69,8 +69,8 @@ class MemberSet(CredalSet):
         from the data; the gap is its distance to the dual bound, also computed from the data.
         """
         if cost is None:
-            *_, value, gap = self.tv_profile(diameter=False)
-            return 1.0 - value, gap
+            _, _, upper, _, gap = self.tv_uncertainty(epistemic=False)
+            return upper, gap
         game = CostGame(np.asarray(cost, np.float64))
 
         def kernel(block: Array, value: Array, gap: Array) -> None:
@@ -147,12 +147,9 @@ class MemberSet(CredalSet):
         """
         if is_tv(distance):
             wide = self._in_passing(_kernels.closed_forms, [None, None, (), None])[2]
-            return np.asarray(self._of_several(wide) / 2)
+            # A single class has none, whatever its rows sum to.
+            return np.asarray(wide / 2 if self._array.shape[-1] > 1 else np.zeros_like(wide))
         return distance.diameter(self._members)
-
-    def _of_several(self, wide: Array) -> Array:
-        """Return diameters, but 0 for a single class, whatever its rows sum to."""
-        return wide if self._array.shape[-1] > 1 else np.zeros_like(wide)
 
     def reach(self, distance: HasDiameter) -> Array:
         """Return ``min over y of max over p of d(p, delta_y)``.
@@ -161,26 +158,26 @@ class MemberSet(CredalSet):
         """
         return distance.reach(self._members)
 
-    def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
-        """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
-        shapes = [(), (), () if diameter else None, None]
-        low, high, wide, _ = self._in_passing(_kernels.closed_forms, shapes)
-        return low, high, self._of_several(wide) if diameter else None
+    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Array, Array, Any]:
+        """Return total, the lower aleatoric end and, if asked, epistemic by total variation."""
+        shapes = [(), (), None, () if epistemic else None, None]
+        total, lower, _, half, _ = self._in_passing(_kernels.tv_uncertainty, shapes)
+        return total, lower, half
 
     def lower_sum(self) -> Array:
         """Return the sum of the lower probabilities of the classes, float64."""
         total = self._in_passing(_kernels.closed_forms, [None, None, None, ()], np.float64)[3]
         return total if self.n_classes > 1 else np.ones_like(total)
 
-    def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
-        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap.
+    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Array, Array, Array, Any, Array]:
+        """Return total, both aleatoric ends, epistemic if asked, and the certified error.
 
         One pass over the data: an instance is read once and everything is done while it is in the
         cache.
         """
-        shapes = [(), (), () if diameter else None, (), ()]
-        low, high, wide, value, gap = self._in_passing(_kernels.tv_profile, shapes)
-        return low, high, self._of_several(wide) if diameter else None, value, gap
+        shapes = [(), (), (), () if epistemic else None, ()]
+        total, lower, upper, half, gap = self._in_passing(_kernels.tv_uncertainty, shapes)
+        return total, lower, upper, half, gap
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
         """Return the largest entropy in nats, its certified gap and, if asked, where it is."""

@@ -54,12 +54,14 @@ def _gradient(
 def _tv_pull(
     block: Array,
     gradient: Array,
-    low: Array | None,
-    high: Array | None,
-    wide: Array | None,
-    value: Array | None,
+    total: Array | None,
+    lower: Array | None,
+    upper: Array | None,
+    epistemic: Array | None,
 ) -> None:
     n, M, K = block.shape
+    low, high, value = [None if x is None else -x for x in (total, lower, upper)]
+    wide = None if epistemic is None else epistemic / 4
     pairs = weights = dual = None
     if wide is not None:
         pairs = np.empty((n, 2), np.int64)
@@ -72,17 +74,17 @@ def _tv_pull(
     )
 
 
-#: `tv_profile`: the largest lower and upper class probability, the L1 diameter, and the value of
-#: the game ``min_w max_y (w P)_y``, whose gradient is ``w_m q_y``, with the gap.
-TV_PROFILE = HostFunction(
-    lambda members: _hull(members).tv_profile(),
+#: `tv_uncertainty`: one minus the largest lower and upper class probability and the value of
+#: the game ``min_w max_y (w P)_y``, whose gradient is ``w_m q_y``; the L1 diameter by 4; the gap.
+TV_UNCERTAINTY = HostFunction(
+    lambda members: _hull(members).tv_uncertainty(),
     lambda members, *losses: _gradient(members, losses, _tv_pull),
     5,
 )
 
 
 def _tv_maximin_pull(block: Array, gradient: Array, loss: Array) -> None:
-    _tv_pull(block, gradient, None, None, None, -loss)
+    _tv_pull(block, gradient, None, None, loss, None)
 
 
 TV_MAXIMIN = HostFunction(

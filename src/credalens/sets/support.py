@@ -188,26 +188,33 @@ class SupportSet(ArraySet):
         """Return the sum of the lower probabilities of the classes, float64."""
         return smallest_sum(self._class_lower()[..., None, :])
 
-    def tv_extremes(self, *, diameter: bool) -> tuple[Array, Array, Array | None]:
-        """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
-        dtype = self.dtype
-        low, high = [np.asarray(top, dtype) for top in self._class_tops()]
-        return low, high, 2 * self._tv_diameter() if diameter else None
+    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Array, Array, Any]:
+        """Return total, the lower aleatoric end and, if asked, epistemic by total variation."""
+        total, lower = [self._rest(top) for top in self._class_tops()]
+        return total, lower, self._tv_diameter() / 2 if epistemic else None
 
-    def tv_profile(self, *, diameter: bool = True) -> tuple[Array, Array, Any, Array, Array]:
-        """Return `tv_extremes`, ``min_p max_y p_y``, and the error of that and of a half diameter.
+    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Array, Array, Array, Any, Array]:
+        """Return total, both aleatoric ends, epistemic if asked, and the certified error.
 
-        Where a diameter is known between bounds only, it is the lower one.
+        Where a diameter is known between bounds only, epistemic is half the lower one, and the
+        error that of all.
         """
-        low, high, wide = self.tv_extremes(diameter=False)
-        value, error = [np.asarray(x, low.dtype) for x in self._minimax_and_gap()]
+        total, lower, half = self.tv_closed_forms(epistemic=False)
+        value, gap = self._minimax_and_gap()
+        upper, error = self._rest(value), np.asarray(gap, total.dtype)
         # True by definition: rounding must not break it.
-        np.minimum(np.maximum(value, low, out=value), high, out=value)
-        if diameter:
+        np.minimum(np.maximum(upper, lower, out=upper), total, out=upper)
+        if epistemic:
             least, most = self._tv_bounds()
-            wide = np.asarray(2 * least, low.dtype)
-            error = np.maximum(error, np.asarray((most - least) / 2, low.dtype))
-        return low, high, wide, value, error
+            half = np.asarray(least, total.dtype) / 2
+            error = np.maximum(error, np.asarray((most - least) / 2, total.dtype))
+        return total, lower, upper, half, error
+
+    def _rest(self, p: Array) -> Array:
+        """Return one minus probabilities, which rounding may have left above 1."""
+        if self.n_classes == 1:  # which is certain
+            return np.zeros(self.batch_shape, self.dtype)
+        return np.asarray(np.maximum(1.0 - p, 0.0), self.dtype)
 
     def _answer_entropy(
         self, kernel: Callable[..., tuple[Array, Array, Array | None]], distribution: bool

@@ -86,17 +86,16 @@ class TensorSet:
         value = self.diameter(distance)
         return value, value
 
-    def tv_extremes(self, *, diameter: bool) -> tuple[Any, Any, Any]:
-        """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
-        low, high = self._ends()
-        top = self._xp.max(low, axis=-1), self._xp.max(high, axis=-1)
-        return (*top, 2 * self._wide() if diameter else None)
+    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Any, Any, Any]:
+        """Return total, the lower aleatoric end and, if asked, epistemic by total variation."""
+        total, lower = [native.rest(self._xp.max(end, axis=-1)) for end in self._ends()]
+        return total, lower, self._wide() / 2 if epistemic else None
 
-    def tv_profile(self, *, diameter: bool = True) -> tuple[Any, Any, Any, Any, Any]:
-        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap."""
-        low, high, wide = self.tv_extremes(diameter=diameter)
-        value = self._xp.clip(self._minimax(), low, high)
-        return low, high, wide, value, native.no_error(value)
+    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Any, Any, Any, Any, Any]:
+        """Return total, both aleatoric ends, epistemic if asked, and the certified error."""
+        total, lower, half = self.tv_closed_forms(epistemic=epistemic)
+        upper = self._xp.clip(1 - self._minimax(), lower, total)
+        return total, lower, upper, half, native.no_error(upper)
 
     def _entropy(self, p: Any) -> tuple[Any, Any, None]:
         value = native.entropy(p)

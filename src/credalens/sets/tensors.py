@@ -100,23 +100,23 @@ class TensorHull:
         value, gap = self._by_host(game)
         return value, gap
 
-    def tv_extremes(self, *, diameter: bool) -> tuple[Any, Any, Any]:
-        """Return the largest lower and upper class probability and, if asked, the L1 diameter."""
+    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Any, Any, Any]:
+        """Return total, the lower aleatoric end and, if asked, epistemic by total variation."""
         xp = namespace(self._members)
         low = xp.max(xp.min(self._members, axis=-2), axis=-1)
         high = xp.max(xp.max(self._members, axis=-2), axis=-1)
-        return low, high, native.diameter(self._members, 1, None) if diameter else None
+        half = native.diameter(self._members, 1, None) / 4 if epistemic else None
+        return native.rest(low), native.rest(high), half
 
-    def tv_profile(self, *, diameter: bool = True) -> tuple[Any, Any, Any, Any, Any]:
-        """Return `tv_extremes`, and ``min_p max_y p_y`` with its gap."""
-        if diameter and self._near():
-            low, high, wide, value, gap = self._by_host(pullbacks.TV_PROFILE)
-            return low, high, wide, value, gap
-        xp = namespace(self._members)
-        low, high, wide = self.tv_extremes(diameter=diameter)
-        risk, gap = self.maximin()
+    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Any, Any, Any, Any, Any]:
+        """Return total, both aleatoric ends, epistemic if asked, and the certified error."""
+        if epistemic and self._near():
+            total, lower, upper, half, gap = self._by_host(pullbacks.TV_UNCERTAINTY)
+            return total, lower, upper, half, gap
+        total, lower, half = self.tv_closed_forms(epistemic=epistemic)
+        upper, gap = self.maximin()
         # True by definition: rounding must not break it.
-        return low, high, wide, xp.clip(1 - risk, low, high), gap
+        return total, lower, namespace(upper).clip(upper, lower, total), half, gap
 
     def diameter(self, distance: Any) -> Any:
         """Return the largest distance between two members."""
