@@ -1,25 +1,29 @@
 // Part of lanes_body.hpp: pairs of rows, an instance a lane.
 
-// What is to be known of the M rows of every instance before pairs of them are looked at: the
-// largest of the smallest and of all entries of a class, the smallest of all, the sum of those of
-// the classes and, if asked, the sums of rows. Four classes at a time: what is kept of a row is
-// touched once for four entries.
-struct Survey {
-    Lanes max_lower, max_upper, least, lower_sum;
+// What is added up over the classes, of the smallest and the largest entry of each: nothing, the
+// smallest, or the difference, which for two rows is their distance.
+enum class Over { nothing, lows, widths };
 
-    template <bool kSums>
+// What is to be known of the M rows of every instance before pairs of them are looked at: the
+// largest of the smallest and of all entries of a class, the smallest of all, a sum over the classes
+// and, if asked, the sums of rows. Four classes at a time: what is kept of a row is touched once for
+// four entries.
+template <bool kSums, Over kOver>
+struct Survey {
+    Lanes max_lower, max_upper, least, total;
+
     CREDALENS_INLINE void look(const Lanes* lanes, int M, int K, Lanes* sums) {
         max_lower = max_upper = least = lanes[0];
-        lower_sum = Lanes{};
+        total = Lanes{};
         if constexpr (kSums)
             for (int m = 0; m < M; ++m) sums[m] = Lanes{};
         int y = 0;
-        for (; y + 4 <= K; y += 4) classes<4, kSums>(lanes + y, M, K, y == 0, sums);
-        for (; y < K; ++y) classes<1, kSums>(lanes + y, M, K, y == 0, sums);
+        for (; y + 4 <= K; y += 4) classes<4>(lanes + y, M, K, y == 0, sums);
+        for (; y < K; ++y) classes<1>(lanes + y, M, K, y == 0, sums);
     }
 
 private:
-    template <int kClasses, bool kSums>
+    template <int kClasses>
     CREDALENS_INLINE void classes(const Lanes* lanes, int M, int K, bool first, Lanes* sums) {
         const Lanes one = Lanes{} + hidden_one();
         Lanes low[kClasses], high[kClasses];
@@ -38,7 +42,8 @@ private:
             max_lower = first && i == 0 ? low[i] : larger(low[i], max_lower);
             max_upper = larger(high[i], max_upper);
             least = smaller(low[i], least);
-            lower_sum += low[i];
+            if constexpr (kOver == Over::lows) total += low[i];
+            if constexpr (kOver == Over::widths) total += high[i] - low[i];
         }
     }
 };
@@ -245,22 +250,19 @@ Lanes diameter_and_pair(const Lanes* lanes, int M, int K, std::size_t count, std
     return widest.best;
 }
 
-template <class T>
-std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
-                         double tolerance, double* scratch) {
+// As `closed_forms` of pairs.hpp, and which sums there are to be.
+template <bool kSums, Over kOver, class T>
+std::size_t surveyed(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
+                     double tolerance, double* scratch) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     Lanes* sums = reinterpret_cast<Lanes*>(scratch);
     Lanes* lanes = sums + M;
-    const bool check = tolerance >= 0;
     for (std::size_t first = 0; first < count; first += kWidth) {
         const std::size_t left = count - first;
         Sources<T>(P + first * size, size, left).all(size, lanes, kWidth * size);
-        Survey survey;
-        if (check || (out.diameter && !out.pairs && M >= kMinSummed))
-            survey.look<true>(lanes, M, K, sums);
-        else if (out.ends())
-            survey.look<false>(lanes, M, K, nullptr);
-        if (check) {
+        Survey<kSums, kOver> survey;
+        if (kSums || out.ends() || kOver == Over::widths) survey.look(lanes, M, K, sums);
+        if (kSums && tolerance >= 0) {
             Marks good = survey.least >= 0.0;
             for (int m = 0; m < M; ++m) good &= near_one(sums[m], tolerance);
             if (any(~good))
@@ -269,16 +271,32 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
         }
         if (out.max_lower) write(survey.max_lower, left, out.max_lower + first);
         if (out.max_upper) write(survey.max_upper, left, out.max_upper + first);
-        if (out.lower_sum) write(survey.lower_sum, left, out.lower_sum + first);
-        if (out.pairs)
+        if (kOver == Over::lows) write(survey.total, left, out.lower_sum + first);
+        if (out.pairs) {
             write(diameter_and_pair(lanes, M, K, left, out.pairs + 2 * first), left,
                   out.diameter + first);
-        else if (out.diameter) {
+        } else if (kOver == Over::widths) {
+            write(survey.total, left, out.diameter + first);
+        } else if (out.diameter) {
             const Ahead ahead = Ahead::after(P + first * size, size, left);
             write(diameter_of(lanes, M, K, sums, ahead), left, out.diameter + first);
         }
     }
     return count;
+}
+
+template <class T>
+std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
+                         double tolerance, double* scratch) {
+    const bool wide = out.diameter && !out.pairs;
+    const bool sums = tolerance >= 0 || (wide && M >= kMinSummed);
+    const auto run = out.lower_sum ? sums ? surveyed<true, Over::lows, T>
+                                          : surveyed<false, Over::lows, T>
+                     : wide && M == 2 ? sums ? surveyed<true, Over::widths, T>
+                                             : surveyed<false, Over::widths, T>
+                     : sums           ? surveyed<true, Over::nothing, T>
+                                      : surveyed<false, Over::nothing, T>;
+    return run(P, count, M, K, out, tolerance, scratch);
 }
 
 template <class T>
