@@ -255,7 +255,8 @@ void ball_lower_sum(const double* center, const double* radius, std::size_t n, i
 void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* center,
                            const double* size, std::size_t n, int K, double* value,
                            double* distribution, int threads) {
-    const int worth = !largest ? 20000 : K < 48 ? 40000 : 80000;  // many classes take less each
+    // Many classes take less each.
+    const int worth = !largest ? 20000 : K < kMinSetsAlong ? 40000 : 80000;
     parallel_for(
         n, Grain::of_lanes(worth / K), threads,
         [K] { return std::vector<double>(lanes_scratch(K)); },

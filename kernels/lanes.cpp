@@ -13,9 +13,6 @@ namespace {
 // not side by side.
 constexpr int kLongRow = 48;
 
-// Boxes and balls of so many classes or more are looked at one after the other as well.
-constexpr int kMinAlong = 48;
-
 // So many members have enough pairs to be worth the sums of their rows.
 constexpr int kMinSummed = 4;
 
@@ -179,7 +176,7 @@ void box_minimax_in_lanes(const double* low, const double* high, std::size_t cou
 void box_max_entropy_in_lanes(const double* low, const double* high, std::size_t count, int K,
                               double* value, double* distribution, double* scratch) {
     double* const ws = aligned(scratch);
-    if (K < kMinAlong)
+    if (K < kMinSetsAlong)
         CREDALENS_BEST(box_max_entropy, low, high, count, K, value, distribution, ws);
     else
         CREDALENS_BEST(box_max_entropy_along, low, high, count, K, value, distribution, ws);
@@ -200,7 +197,7 @@ void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const doub
                                     double* distribution, double* scratch) {
     double* const ws = aligned(scratch);
     if (kind == Neighbourhood::ball) {
-        if (largest && K >= kMinAlong)
+        if (largest && K >= kMinSetsAlong)
             CREDALENS_BEST(ball_max_entropy_along, center, size, count, K, value, distribution, ws);
         else if (largest)
             CREDALENS_BEST(ball_max_entropy, center, size, count, K, value, distribution, ws);

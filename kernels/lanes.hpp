@@ -19,6 +19,9 @@ namespace credalens {
 // Up to this many entries of an instance it pays; more do not stay in the caches.
 constexpr std::size_t kMostInLanes = 16384;
 
+// Boxes and balls of so many classes or more are looked at one after the other.
+constexpr int kMinSetsAlong = 48;
+
 // Doubles of scratch memory that so many entries of an instance need.
 std::size_t lanes_scratch(std::size_t entries);
 

@@ -20,11 +20,11 @@
 #include "leave_one_out.hpp"
 #include "pairs.hpp"
 #include "parallel.hpp"
-#include "uncertainty.hpp"
 #include "pullback.hpp"
 #include "reach.hpp"
 #include "simd.hpp"
 #include "subsets.hpp"
+#include "uncertainty.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -452,10 +452,10 @@ const char* instruction_set() {
 
 NB_MODULE(_kernels, m) {
     using namespace credalens;
-    bind<float>(m);
     bind<double>(m);
-    bind_pullbacks<float>(m);
+    bind<float>(m);
     bind_pullbacks<double>(m);
+    bind_pullbacks<float>(m);
     m.def(
         "hartley_weights",
         [](int K, Out1 w, Out1 log_v) {
@@ -463,8 +463,8 @@ NB_MODULE(_kernels, m) {
             hartley_weights(K, w.data(), log_v.data());
         },
         "K"_a, array("w"), array("log_v"));
-    bind_sets<float>(m);
     bind_sets<double>(m);
+    bind_sets<float>(m);
     bind_intervals(m);
     m.def("instruction_set", &instruction_set);
     m.def("wanted_threads", &wanted_threads);

@@ -19,7 +19,8 @@ struct Survey {
             for (int m = 0; m < M; ++m) sums[m] = Lanes{};
         int y = 0;
         for (; y + 4 <= K; y += 4) classes<4>(lanes + y, M, K, y == 0, sums);
-        for (; y < K; ++y) classes<1>(lanes + y, M, K, y == 0, sums);
+        if (y + 2 <= K) classes<2>(lanes + y, M, K, y == 0, sums), y += 2;
+        if (y < K) classes<1>(lanes + y, M, K, y == 0, sums);
     }
 
 private:

@@ -94,7 +94,7 @@ std::size_t check_bounds(const T* low, const T* high, std::size_t count, int K, 
         const std::size_t left = count - first;
         const T *const lows = low + first * classes, *const highs = high + first * classes;
         BoundsSeen all;
-        if (K < kMinAlong) {
+        if (K < kMinSetsAlong) {
             Sources<T>(lows, classes, left).all(classes, l);
             Sources<T>(highs, classes, left).all(classes, u);
             for (int y = 0; y < K; ++y) {

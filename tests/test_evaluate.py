@@ -296,8 +296,8 @@ class TestCommand:
             (["--score", "tv_total"], "--score: is for --target-accuracy; pass both, or neither"),
             (["--target-accuracy", "99"], "--target-accuracy: is 99; pass a number between 0 and"),
             (["--confidence", "1"], "--confidence: is 1"),
-            (["--bootstrap", "0", "--seed", "1"], "--seed: is for --bootstrap or --target"),
-            (["--bootstrap", "0", "--confidence", "0.9"], "--confidence: is for --bootstrap or"),
+            (["--bootstrap", "0", "--seed", "0"], "--seed: is for --bootstrap or --target"),
+            (["--bootstrap", "0", "--confidence", "0.95"], "--confidence: is for --bootstrap or"),
             (["--target-accuracy", "0.9", "--score", "x"], "--score: is 'x'; choose of tv_total"),
         ],
     )

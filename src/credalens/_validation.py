@@ -17,16 +17,19 @@ from numpy.typing import NDArray
 
 from credalens import _kernels
 from credalens._arrays import (
+    AS_WANTED,
     Array,
     blocks,
     is_native,
     lazy,
     namespace,
     native,
-    num_threads,
     origin_of,
     to_numpy,
 )
+
+#: The axes of the predictions of several models, after those of the batch.
+MEMBERS = ("members", "classes")
 
 
 def refuse(name: str, problem: str, fix: str) -> NoReturn:
@@ -95,7 +98,7 @@ def probabilities(
     x: Any,
     name: str,
     *,
-    axes: tuple[str, ...] = ("members", "classes"),
+    axes: tuple[str, ...] = MEMBERS,
     normalize: bool = False,
     validate: bool = True,
     rescale: str = "normalize=True rescales rows",
@@ -107,14 +110,14 @@ def probabilities(
     how the caller may ask for that.
     """
     array = numeric(x, name)
-    _check_axes(array, name, axes)
+    check_axes(array, name, axes)
     if not validate:
         return array
     if normalize:
         return _normalized(array, name)
     tolerance = tolerance_of(array.dtype)
     for start, _, block in blocks(array, 1, large=True):
-        bad = _kernels.first_bad_row(block, tolerance, num_threads())
+        bad = _kernels.first_bad_row(block, tolerance, AS_WANTED)
         if bad >= 0:
             row = np.unravel_index(start + bad, array.shape[:-1]) if array.ndim > 1 else ()
             integers = to_numpy(x, name)[0].dtype.kind in "iu"
@@ -135,7 +138,8 @@ def together(name: str, shape: tuple[int, ...], other: str, like: tuple[int, ...
         refuse(name, f"has shape {shape}, {other} {like}", "pass shapes that broadcast")
 
 
-def _check_axes(array: Any, name: str, axes: tuple[str, ...]) -> None:
+def check_axes(array: Any, name: str, axes: tuple[str, ...] = MEMBERS) -> None:
+    """Refuse an array that lacks one of the trailing `axes`, or has nothing along it."""
     shape = tuple(array.shape)
     if array.ndim >= len(axes) and 0 not in shape[-len(axes) :]:
         return
@@ -161,7 +165,7 @@ def native_numeric(x: Any, name: str) -> Any:
 def native_finite(x: Any, name: str) -> Any:
     """Return a tensor ``(..., M, K)`` without NaN and infinity, where it is, as it is if traced."""
     array = native_numeric(x, name)
-    _check_axes(array, name, ("members", "classes"))
+    check_axes(array, name)
     without_values = origin_of(x).traced or _on_meta(x)
     if not without_values and not _holds(namespace(x).isfinite(native.frozen(array)), x, name):
         finite(native.frozen(x), name)  # which says where
@@ -176,7 +180,7 @@ def native_probabilities(
     The same checks as those of `probabilities`, with one number brought to the host.
     """
     array = native_numeric(x, name)
-    _check_axes(array, name, ("members", "classes"))
+    check_axes(array, name)
     xp = namespace(x)
     if validate:
         _check_rows(array, x, name, normalize)

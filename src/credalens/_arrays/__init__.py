@@ -297,6 +297,8 @@ def outputs(
     n: int, shapes: Sequence[tuple[int, ...] | None], dtype: np.dtype[Any] = DOUBLE
 ) -> list[Any]:
     """Return room for n results of each shape, None for None."""
+    empty = np.empty
     return [
-        None if shape is None else np.empty((n, *shape) if shape else n, dtype) for shape in shapes
+        None if shape is None else empty((n, *shape), dtype) if shape else empty(n, dtype)
+        for shape in shapes
     ]

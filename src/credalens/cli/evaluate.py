@@ -62,13 +62,16 @@ def evaluate(
         typer.Option(help="Find how much can be kept with this accuracy, and the threshold."),
     ] = None,
     confidence: Annotated[
-        float, typer.Option(help="Confidence of the intervals and of the guarantee.")
-    ] = 0.95,
+        float | None,
+        typer.Option(help="Confidence of the intervals and of the guarantee.", show_default="0.95"),
+    ] = None,
     score: Annotated[
         str | None,
         typer.Option(help="Scores for --target-accuracy, a,b,c.", show_default="the first"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of resamples and split.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of resamples and split.", show_default="0")
+    ] = None,
 ) -> None:
     """Tell how well each score finds the errors; labels are needed.
 
@@ -88,15 +91,16 @@ def evaluate(
     from credalens.datasets.cluster.results import is_score_folder
 
     with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
-        _check_shares(target_accuracy, confidence)
         if score is not None and target_accuracy is None:
             raise ValueError("--score: is for --target-accuracy; pass both, or neither")
         if not bootstrap and target_accuracy is None:
-            for option, changed in (("--confidence", confidence != 0.95), ("--seed", seed != 0)):
-                if changed:
+            for option, given in (("--confidence", confidence), ("--seed", seed)):
+                if given is not None:
                     raise ValueError(
                         f"{option}: is for --bootstrap or --target-accuracy; leave it out"
                     )
+        confidence, seed = 0.95 if confidence is None else confidence, seed or 0
+        _check_shares(target_accuracy, confidence)
         if output is not None:
             check_folder(output)
         resampling: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from credalens import _kernels
-from credalens._arrays import Array, num_threads
+from credalens._arrays import AS_WANTED, Array
 
 
 def minimax(payoff: Array) -> tuple[Array, Array, Array]:
@@ -22,7 +22,7 @@ def minimax(payoff: Array) -> tuple[Array, Array, Array]:
     scaled = 1.0 + (payoff - low[:, None, None]) / span[:, None, None]
     value, gap = np.empty((2, len(payoff)))
     weights = np.empty(payoff.shape[:2])
-    _kernels.solve_games(np.ascontiguousarray(scaled), value, gap, weights, None, num_threads())
+    _kernels.solve_games(np.ascontiguousarray(scaled), value, gap, weights, None, AS_WANTED)
     return low + (value - 1.0) * span, gap * span, weights
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from credalens import _kernels
-from credalens._arrays import Array, native, num_threads, per_instance
+from credalens._arrays import AS_WANTED, Array, native, per_instance
 from credalens.distances.base import Distance, Questions, Seminorm, block_rows
 from credalens.distances.games import least_minimax
 
@@ -53,7 +53,7 @@ class Kolmogorov(Distance):
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
         def kernel(block: Array, wide: Array) -> None:
-            _kernels.cumulative_diameter(block, wide, num_threads())
+            _kernels.cumulative_diameter(block, wide, AS_WANTED)
 
         (wide,) = per_instance(points, kernel, [()], large=True)
         return wide

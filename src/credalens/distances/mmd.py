@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, num_threads, per_instance
+from credalens._arrays import AS_WANTED, Array, per_instance
 from credalens.distances import choquet
 from credalens.distances.base import (
     BLOCK_FLOATS,
@@ -188,7 +188,7 @@ class MMD(Distance):
 
         def kernel(block: Array, wide: Array) -> None:
             # Differences, not the Gram matrix: members that are equal must be at distance 0.
-            _kernels.square_diameter(block, vertices, wide, num_threads())
+            _kernels.square_diameter(block, vertices, wide, AS_WANTED)
             np.sqrt(wide, out=wide)
 
         (wide,) = per_instance(points, kernel, [()], large=True)

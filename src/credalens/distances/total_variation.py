@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, native, num_threads, per_instance
+from credalens._arrays import AS_WANTED, Array, native, per_instance
 from credalens.distances.base import Distance, Questions, Seminorm
 
 
@@ -55,7 +55,7 @@ class TotalVariation(Distance):
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
         def kernel(block: Array, wide: Array) -> None:
-            _kernels.closed_forms(block, None, None, wide, None, num_threads())
+            _kernels.closed_forms(block, None, None, wide, None, AS_WANTED)
 
         (wide,) = per_instance(points, kernel, [()], large=True)
         return wide / 2

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, num_threads, per_instance
+from credalens._arrays import AS_WANTED, Array, per_instance
 from credalens.distances import choquet, transport
 from credalens.distances.base import Distance, Questions, Seminorm, block_rows, square_matrix
 from credalens.distances.edges import Edges, on_line, on_tree
@@ -271,5 +271,5 @@ def _widest_on(edges: Edges, block: Array, wide: Array) -> None:
         wide[:] = 0.0
     else:
         _kernels.edge_diameter(
-            block, edges.order, edges.start, edges.stop, edges.length, wide, num_threads()
+            block, edges.order, edges.start, edges.stop, edges.length, wide, AS_WANTED
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, blocks, num_threads
+from credalens._arrays import AS_WANTED, Array, blocks
 from credalens.evaluation.likelihood import (
     add_rows,
     class_indices,
@@ -258,9 +258,7 @@ class _Tally:
         b, M = block.shape[:2]
         (best, wide), (lower, spread, squares) = np.empty((2, b)), np.empty((3, b, M))
         widest, top = np.empty((b, M), np.uint8), np.empty((b, M), np.int32)
-        _kernels.leave_one_out(
-            block, best, wide, lower, spread, widest, squares, top, num_threads()
-        )
+        _kernels.leave_one_out(block, best, wide, lower, spread, widest, squares, top, AS_WANTED)
         sums = add_rows(np.array([self.total, self.wide]), np.stack([1 - best, wide], axis=1))
         self.total, self.wide = float(sums[0]), float(sums[1])
         self.decides += np.count_nonzero(lower > ROUNDING, axis=0)

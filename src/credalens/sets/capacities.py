@@ -9,9 +9,9 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._arrays import (
+    AS_WANTED,
     Array,
     blocks,
-    num_threads,
     to_numpy,
 )
 from credalens.sets.anywhere import wherever
@@ -114,7 +114,7 @@ class LowerProbability(SupportSet):
     def _class_tops(self) -> tuple[Array, Array]:
         lower, upper = np.empty((2, math.prod(self.batch_shape)))
         for start, stop, block in blocks(self._parts[0], 1, large=True):
-            _kernels.class_tops(block, lower[start:stop], upper[start:stop], num_threads())
+            _kernels.class_tops(block, lower[start:stop], upper[start:stop], AS_WANTED)
         return lower.reshape(self.batch_shape), upper.reshape(self.batch_shape)
 
     def lower_probability(self, event: Any) -> Any:
@@ -170,7 +170,7 @@ class LowerProbability(SupportSet):
         values = self._parts[0]
         wide = np.empty(math.prod(self.batch_shape))
         for start, stop, block in blocks(values, 1, large=True):
-            _kernels.widest_event(block, wide[start:stop], num_threads())
+            _kernels.widest_event(block, wide[start:stop], AS_WANTED)
         wide = wide.reshape(self.batch_shape)
         return wide, wide
 
@@ -204,7 +204,7 @@ class LowerProbability(SupportSet):
 
         def kernel(values: Array, *_: Array) -> tuple[Array, Array, Array]:
             value, where = np.empty(len(values)), np.empty((len(values), self.n_classes))
-            _kernels.least_even(values, value, where, num_threads())
+            _kernels.least_even(values, value, where, AS_WANTED)
             return value, np.zeros(len(value)), where
 
         return self._answer_entropy(kernel, distribution)

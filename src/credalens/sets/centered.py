@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, namespace, num_threads, to_numpy
+from credalens._arrays import AS_WANTED, Array, namespace, to_numpy
 from credalens.sets.support import SupportSet, largest
 
 
@@ -123,7 +123,7 @@ class Neighbourhood(SupportSet):
             value = np.empty(len(center))
             where = np.empty_like(center) if distribution else None
             _kernels.neighbourhood_entropy(
-                self._is_ball, largest, center, size, value, where, num_threads()
+                self._is_ball, largest, center, size, value, where, AS_WANTED
             )
             return value, np.zeros(len(value)), where
 

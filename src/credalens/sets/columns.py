@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from credalens import _kernels
-from credalens._arrays import Array, num_threads
+from credalens._arrays import AS_WANTED, Array
 
 #: Returns the members ``(a, K)`` of some instances with the largest expectation of test functions,
 #: one per instance or one for all: ``best(f, instances)``.
@@ -38,7 +38,7 @@ def cost_game(best: Best, costs: Array, n: int) -> tuple[Array, Array]:
         here, gap = np.empty((2, len(active)))
         decision = np.empty((len(active), K))
         _kernels.solve_games(
-            np.ascontiguousarray(members @ payoff), here, gap, None, decision, num_threads()
+            np.ascontiguousarray(members @ payoff), here, gap, None, decision, AS_WANTED
         )
         f = decision @ payoff.T
         reply = best(-f, active)
@@ -64,7 +64,7 @@ def most_entropy(best: Best, n: int, K: int) -> tuple[Array, Array, Array]:
     for _ in range(20 * K + 50):
         here, own = np.empty((2, len(active)))
         p = np.empty((len(active), K))
-        _kernels.max_entropy(np.ascontiguousarray(members), here, own, None, p, num_threads())
+        _kernels.max_entropy(np.ascontiguousarray(members), here, own, None, p, AS_WANTED)
         f = -np.log(np.maximum(p, TINY))
         reply = best(f, active)
         left = np.maximum((reply * f).sum(axis=1) - here, 0.0)

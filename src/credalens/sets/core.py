@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, blocks, num_threads
+from credalens._arrays import AS_WANTED, Array, blocks
 from credalens.sets.events import event_sums
 
 #: Most corners that are listed.
@@ -130,7 +130,7 @@ def coherent(values: Array) -> tuple[Array, Array]:
     found, bad = np.empty(math.prod(values.shape[:-1]), bool), -1
     for start, stop, block in blocks(values, 1, large=True):
         part = found[start:stop]
-        bad = max(_kernels.check_capacities(block, tolerance, limit, part, num_threads()), bad)
+        bad = max(_kernels.check_capacities(block, tolerance, limit, part, AS_WANTED), bad)
     if bad >= 0:
         _refuse_values(values, K, tolerance)
     flags: Array = found.reshape(values.shape[:-1])
@@ -205,7 +205,7 @@ def check_masses(masses: Array) -> None:
     """Refuse what is not a distribution over the events but the impossible one."""
     tolerance, empty = _validation.tolerance_of(masses.dtype), np.abs(masses[..., 0])
     if empty.max(initial=0.0) <= tolerance and all(
-        _kernels.first_bad_row(block, tolerance, num_threads()) < 0
+        _kernels.first_bad_row(block, tolerance, AS_WANTED) < 0
         for _, _, block in blocks(masses, 1, large=True)
     ):
         return
@@ -224,7 +224,7 @@ def belief(masses: Array) -> Array:
     for start, stop, block in blocks(masses, 1, large=True):
         part = values[start:stop]
         some = part if block.dtype == part.dtype else np.empty_like(block)
-        _kernels.belief_values(block, some, num_threads())
+        _kernels.belief_values(block, some, AS_WANTED)
         if some is not part:
             part[:] = some
     values.flags.writeable = False
@@ -235,7 +235,7 @@ def summed(values: Array, weights: Array) -> Array:
     """Return the sum over the events of ``(..., 2**K)`` times weights, float64."""
     total = np.empty(math.prod(values.shape[:-1]))
     for start, stop, block in blocks(values, 1, large=True):
-        _kernels.event_dot(block, weights, total[start:stop], num_threads())
+        _kernels.event_dot(block, weights, total[start:stop], AS_WANTED)
     return total.reshape(values.shape[:-1])
 
 

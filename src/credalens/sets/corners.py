@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from credalens import _kernels
-from credalens._arrays import Array, blocks, num_threads
+from credalens._arrays import AS_WANTED, Array, blocks
 
 
 def distance_to_hull(members: Array, target: Array) -> Array:
@@ -22,7 +22,7 @@ def distance_to_hull(members: Array, target: Array) -> Array:
         difference = block - goals[start:stop]
         payoff = np.concatenate([1.0 + difference, 1.0 - difference], axis=2)
         value, gap = np.empty((2, stop - start))
-        _kernels.solve_games(payoff, value, gap, None, None, num_threads())
+        _kernels.solve_games(payoff, value, gap, None, None, AS_WANTED)
         result[start:stop] = value - 1.0
     return result.reshape(lead)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, blocks, num_threads
+from credalens._arrays import AS_WANTED, Array, blocks
 
 
 def by_event(x: Any, name: str, *, finite: bool) -> Array:
@@ -51,5 +51,5 @@ def two_monotone(values: Array, tolerance: float | None = None) -> Array:
     limit = _validation.slack_of(values.dtype) if tolerance is None else tolerance
     holds = np.empty(math.prod(values.shape[:-1]), bool)
     for start, stop, block in blocks(values, 1, large=True):
-        _kernels.check_capacities(block, np.inf, limit, holds[start:stop], num_threads())
+        _kernels.check_capacities(block, np.inf, limit, holds[start:stop], AS_WANTED)
     return holds.reshape(values.shape[:-1])

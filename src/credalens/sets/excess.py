@@ -8,7 +8,7 @@ from abc import abstractmethod
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, num_threads
+from credalens._arrays import AS_WANTED, Array
 from credalens.sets.support import SupportSet
 
 #: Most classes for sums over all events by meeting in the middle.
@@ -43,7 +43,7 @@ class ExcessSet(SupportSet):
         def kernel(*parts: Array) -> tuple[Array]:
             first, weights, threshold = self._excess(*parts)
             value = np.empty(len(first))
-            _kernels.excess_sums(weights, threshold, np.asarray(w), value, num_threads())
+            _kernels.excess_sums(weights, threshold, np.asarray(w), value, AS_WANTED)
             return (np.maximum(first - value, 0.0),)
 
         return self._each(kernel, [()])[0]

@@ -9,12 +9,12 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._arrays import (
+    AS_WANTED,
     NUMPY,
     Array,
     Origin,
     is_lazy,
     native,
-    num_threads,
     origin_of,
     per_instance,
     to_numpy,
@@ -99,11 +99,14 @@ class ConvexHull(MemberSet):
         self._set(tensor, origin)
 
     def _receive(self, array: Array, origin: Origin, normalize: bool, validate: Any) -> None:
-        later = validate == "later" and not normalize and array.dtype.kind == "f"
+        if validate == "later" and not normalize and array.dtype.kind == "f":
+            _validation.check_axes(array, "members")
+            self._set(array, origin, trusted=False)
+            return
         array = _validation.probabilities(
-            array, "members", normalize=normalize, validate=validate and not later
+            array, "members", normalize=normalize, validate=bool(validate)
         )
-        self._set(array, origin, trusted=not later)
+        self._set(array, origin)
 
     def _set(self, array: Any, origin: Origin, trusted: bool = True) -> None:
         state = self.__dict__
@@ -354,7 +357,7 @@ class ConvexHull(MemberSet):
             def ends(block: Array, output: Array) -> None:
                 least = ufunc is np.minimum
                 _kernels.class_ends(
-                    block, output if least else None, None if least else output, num_threads()
+                    block, output if least else None, None if least else output, AS_WANTED
                 )
 
             (result,) = per_instance(self._members, ends, [(self.n_classes,)], large=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import DOUBLE, Array, namespace, num_threads, to_numpy
+from credalens._arrays import AS_WANTED, DOUBLE, Array, namespace, to_numpy
 from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet, class_bounds
 from credalens.sets.events import event_sums
@@ -153,7 +153,7 @@ class ProbabilityIntervals(ExcessSet):
     def _minimax(self) -> Array:
         def kernel(low: Array, high: Array) -> tuple[Array]:
             value = np.empty(len(low))
-            _kernels.box_minimax(low, high, value, num_threads())
+            _kernels.box_minimax(low, high, value, AS_WANTED)
             return (value,)
 
         return self._each(kernel, [()])[0]
@@ -165,7 +165,7 @@ class ProbabilityIntervals(ExcessSet):
             widths, lows, highs = _widths(low, high)
             cap = np.maximum(np.minimum(highs - 1, 1 - lows), 0.0)
             lower, upper = np.empty((2, len(low)))
-            _kernels.balanced_subsets(widths, cap, lower, upper, num_threads())
+            _kernels.balanced_subsets(widths, cap, lower, upper, AS_WANTED)
             return lower, upper
 
         lower, upper = self._each(kernel, [(), ()])
@@ -177,7 +177,7 @@ class ProbabilityIntervals(ExcessSet):
         def kernel(low: Array, high: Array) -> tuple[Array, Array, Array | None]:
             value = np.empty(len(low))
             where = np.empty_like(low) if distribution else None
-            _kernels.box_max_entropy(low, high, value, where, num_threads())
+            _kernels.box_max_entropy(low, high, value, where, AS_WANTED)
             return value, np.zeros(len(value)), where
 
         return self._answer_entropy(kernel, distribution)
@@ -192,7 +192,7 @@ class ProbabilityIntervals(ExcessSet):
         def kernel(low: Array, high: Array) -> tuple[Array, Array, Array | None]:
             value, error = np.empty((2, len(low)))
             where = np.empty_like(low) if distribution else None
-            _kernels.box_min_entropy(low, high, MOST_NODES, value, error, where, num_threads())
+            _kernels.box_min_entropy(low, high, MOST_NODES, value, error, where, AS_WANTED)
             return value, error, where
 
         return self._answer_entropy(kernel, distribution)
@@ -259,7 +259,7 @@ class ProbabilityIntervals(ExcessSet):
 def _widths(low: Array, high: Array) -> tuple[Array, Array, Array]:
     """Return the widths of float64 bounds ``(n, K)``, and the sums of their ends."""
     widths, (lows, highs) = np.empty_like(low), np.empty((2, len(low)))
-    _kernels.box_widths(low, high, widths, lows, highs, num_threads())
+    _kernels.box_widths(low, high, widths, lows, highs, AS_WANTED)
     return widths, lows, highs
 
 
@@ -372,7 +372,7 @@ def _reachable(low: Array, high: Array, strict: bool) -> tuple[Array, Array, Arr
     if len(shape) != 2:
         lows, highs = lows.reshape(-1, shape[-1]), highs.reshape(-1, shape[-1])
     tops, loose = np.empty((len(lows), 2), kind), np.empty(len(lows), bool)
-    if _kernels.check_bounds(lows, highs, slack, tolerance, tops, loose, num_threads()) >= 0:
+    if _kernels.check_bounds(lows, highs, slack, tolerance, tops, loose, AS_WANTED) >= 0:
         _refuse_bounds(low, high, slack, tolerance)
     if np.count_nonzero(loose):
         given = low, high
@@ -395,7 +395,7 @@ def _tightened(
     """
     if loose.all():
         tight = np.empty_like(lows), np.empty_like(highs)
-        _kernels.reachable_bounds(lows, highs, slack, tolerance, *tight, tops, num_threads())
+        _kernels.reachable_bounds(lows, highs, slack, tolerance, *tight, tops, AS_WANTED)
         return tight
     own = tops[loose]
     some = _tightened(lows[loose], highs[loose], slack, tolerance, own, loose[loose])

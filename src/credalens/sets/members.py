@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import AS_WANTED, Array, is_plain, num_threads, outputs, per_instance
+from credalens._arrays import AS_WANTED, Array, is_plain, outputs, per_instance
 from credalens.sets.base import CredalSet, HasDiameter, is_tv
 from credalens.sets.events import event_count
 
@@ -74,7 +74,7 @@ class MemberSet(CredalSet):
         game = CostGame(np.asarray(cost, np.float64))
 
         def kernel(block: Array, value: Array, gap: Array) -> None:
-            _kernels.solve_games(game.payoff(block), value, gap, None, None, num_threads())
+            _kernels.solve_games(game.payoff(block), value, gap, None, None, AS_WANTED)
             np.subtract(game.top, (value - 1.0) * game.scale, out=value)
             gap *= game.scale
 
@@ -92,7 +92,7 @@ class MemberSet(CredalSet):
         def kernel(block: Array, worst: Array, best: Array) -> None:
             # The largest of what is turned round is the smallest.
             gains = _expected(block, -costs)
-            _kernels.closed_forms(gains, worst, best, None, None, num_threads())
+            _kernels.closed_forms(gains, worst, best, None, None, AS_WANTED)
             np.subtract(0.0, worst, out=worst)  # no minus zero
             np.subtract(0.0, best, out=best)
 
@@ -214,7 +214,7 @@ class MemberSet(CredalSet):
         """
 
         def kernel(block: Array, value: Array) -> None:
-            _kernels.hartley_exact(block, w, value, num_threads())
+            _kernels.hartley_exact(block, w, value, AS_WANTED)
 
         # A block takes about a tenth of a second, so that a long sum can be interrupted.
         rows = max(1, (1 << 29) // (self.n_members << (self.n_classes - 1)))
@@ -227,7 +227,7 @@ class MemberSet(CredalSet):
 
         def kernel(block: Array, value: Array, error: Array) -> None:
             _kernels.hartley_sample(
-                block, log_v, seed, pairs, rtol, atol, most, value, error, num_threads()
+                block, log_v, seed, pairs, rtol, atol, most, value, error, AS_WANTED
             )
 
         rows = max(64, (1 << 20) // (self.n_members * self.n_classes))
@@ -241,6 +241,6 @@ class MemberSet(CredalSet):
         n_events = event_count(self.n_classes, self.batch_shape)
 
         def kernel(block: Array, values: Array) -> None:
-            _kernels.lower_probabilities(block, values, num_threads())
+            _kernels.lower_probabilities(block, values, AS_WANTED)
 
         return self.origin.wrap(per_instance(self._members, kernel, [(n_events,)])[0])

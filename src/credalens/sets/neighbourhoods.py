@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, num_threads
+from credalens._arrays import AS_WANTED, Array
 from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet, HasDiameter, is_tv
 from credalens.sets.centered import Neighbourhood
@@ -218,7 +218,7 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
 
         def kernel(center: Array, radius: Array) -> tuple[Array]:
             value = np.empty(len(center))
-            _kernels.ball_lower_sum(center, radius, value, num_threads())
+            _kernels.ball_lower_sum(center, radius, value, AS_WANTED)
             return (value,)
 
         return self._each(kernel, [()])[0]
@@ -238,7 +238,7 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
     def _minimax(self) -> Array:
         def kernel(center: Array, radius: Array) -> tuple[Array]:
             value = np.empty(len(center))
-            _kernels.ball_minimax(center, radius, value, num_threads())
+            _kernels.ball_minimax(center, radius, value, AS_WANTED)
             return (value,)
 
         return self._each(kernel, [()])[0]
@@ -248,7 +248,7 @@ class TotalVariationBall(Neighbourhood, ExcessSet):
 
         def kernel(center: Array, radius: Array) -> tuple[Array, Array]:
             lower, upper = np.empty((2, len(center)))
-            _kernels.balanced_subsets(center, radius, lower, upper, num_threads())
+            _kernels.balanced_subsets(center, radius, lower, upper, AS_WANTED)
             return np.minimum(radius + lower, 1.0), np.minimum(radius + upper, 1.0)
 
         if self.n_classes == 1:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels
-from credalens._arrays import NUMPY, Array, blocks, num_threads
+from credalens._arrays import AS_WANTED, NUMPY, Array, blocks
 from credalens._arrays.host import HostFunction
 from credalens.sets.hull import ConvexHull
 from credalens.sets.members import CostGame
@@ -65,13 +65,11 @@ def _tv_pull(
     pairs = weights = dual = None
     if wide is not None:
         pairs = np.empty((n, 2), np.int64)
-        _kernels.closed_forms(block, None, None, np.empty(n), None, num_threads(), pairs=pairs)
+        _kernels.closed_forms(block, None, None, np.empty(n), None, AS_WANTED, pairs=pairs)
     if value is not None:
         weights, dual = np.empty((n, M)), np.empty((n, K))
-        _kernels.solve_games(block, np.empty(n), np.empty(n), weights, dual, num_threads())
-    _kernels.tv_pullback(
-        block, low, high, wide, value, pairs, weights, dual, gradient, num_threads()
-    )
+        _kernels.solve_games(block, np.empty(n), np.empty(n), weights, dual, AS_WANTED)
+    _kernels.tv_pullback(block, low, high, wide, value, pairs, weights, dual, gradient, AS_WANTED)
 
 
 #: `tv_uncertainty`: one minus the largest lower and upper class probability and the value of
@@ -108,7 +106,7 @@ def maximin(cost: Array) -> HostFunction:
         n, M, K = block.shape
         weights, decision = np.empty((n, M)), np.empty((n, K))
         _kernels.solve_games(
-            game.payoff(block), np.empty(n), np.empty(n), weights, decision, num_threads()
+            game.payoff(block), np.empty(n), np.empty(n), weights, decision, AS_WANTED
         )
         rates = loss[:, None] * (decision @ cost.T)
         np.multiply(weights[:, :, None], rates[:, None, :], out=gradient, casting="same_kind")
@@ -133,7 +131,7 @@ def _normalised(rates: Array, block: Array) -> Array:
 def _entropy_pull(block: Array, gradient: Array, loss: Array) -> None:
     n, M, K = block.shape
     weights, p = np.empty((n, M)), np.empty((n, K))
-    _kernels.max_entropy(block, np.empty(n), np.empty(n), weights, p, num_threads())
+    _kernels.max_entropy(block, np.empty(n), np.empty(n), weights, p, AS_WANTED)
     # A class without mass in any member that counts has an infinite derivative; it is left out.
     rates = -loss[:, None] * np.log(p, out=np.zeros_like(p), where=p > 0)
     gradient[...] = _normalised(weights[:, :, None] * rates[:, None, :], block)
@@ -161,7 +159,7 @@ def hartley(w: Array) -> HostFunction:
         return value, np.zeros_like(value)
 
     def pull(block: Array, gradient: Array, loss: Array) -> None:
-        _kernels.hartley_pullback(block, np.asarray(w), loss, gradient, num_threads())
+        _kernels.hartley_pullback(block, np.asarray(w), loss, gradient, AS_WANTED)
 
     def pullback(members: Array, loss: Array) -> Array:
         M, K = members.shape[-2:]

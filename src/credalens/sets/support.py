@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, num_threads, per_instance
+from credalens._arrays import AS_WANTED, Array, per_instance
 from credalens.sets import columns
 from credalens.sets.array_set import ArraySet
 from credalens.sets.base import HasDiameter, is_tv
@@ -247,7 +247,7 @@ def largest(rows: Array) -> Array:
     """Return the largest entry of each row ``(..., K)``, float64."""
 
     def kernel(block: Array, top: Array) -> None:  # of a hull of one member each
-        _kernels.closed_forms(block, None, top, None, None, num_threads())
+        _kernels.closed_forms(block, None, top, None, None, AS_WANTED)
 
     return per_instance(rows[..., None, :], kernel, [()], dtype=np.float64, large=True)[0]
 
@@ -256,7 +256,7 @@ def smallest_sum(rows: Array) -> Array:
     """Return the sum over the columns of ``(..., M, K)`` of their smallest entry, float64."""
 
     def kernel(block: Array, total: Array) -> None:
-        _kernels.closed_forms(block, None, None, None, total, num_threads())
+        _kernels.closed_forms(block, None, None, None, total, AS_WANTED)
 
     return per_instance(rows, kernel, [()], dtype=np.float64, large=True)[0]
 
@@ -265,5 +265,5 @@ def entropy(p: Array) -> Array:
     """Return the Shannon entropy of ``(..., K)`` in nats; ``0 log 0 = 0``."""
     rows = np.ascontiguousarray(p, np.float64).reshape(-1, 1, p.shape[-1])
     value = np.empty(len(rows))
-    _kernels.min_entropy(rows, value, None, num_threads())  # of a hull of one member each
+    _kernels.min_entropy(rows, value, None, AS_WANTED)  # of a hull of one member each
     return value.reshape(p.shape[:-1])
