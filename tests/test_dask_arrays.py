@@ -85,8 +85,12 @@ MEASURES = {
 }  # fmt: skip
 
 
+#: Each of its sets takes some linear programmes.
+SLOW = pytest.param("lower probability", marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("kind", [SLOW if kind in SLOW.values else kind for kind in SETS])
 def test_every_measure_of_every_set(kind, measure):
     ask, make = MEASURES[measure], SETS[kind]
     # Corners of a box differ in number from chunk to chunk: repeated ones change last bits, and

@@ -55,7 +55,7 @@ def test_total_variation_agrees_with_the_oracles_on_the_corners(name, K):
 
 @every
 @pytest.mark.parametrize("K", [*SIZES, 6])
-@pytest.mark.parametrize("n", [1, 7, 19])
+@pytest.mark.parametrize("n", [1, 19])
 def test_the_imprecision_bound_is_what_lower_probabilities_leave(name, K, n):
     Q = sets(name, K, n=n)
     least = Q.lower().sum(axis=-1) if K > 4 else [corners_of(one).min(axis=0).sum() for one in Q]
