@@ -3,7 +3,6 @@
 // Every array comes in C-contiguous and checked; outputs are allocated by the caller, and an output
 // that is None is not computed.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
 #include <cstdint>
@@ -25,6 +24,7 @@
 #include "simd.hpp"
 #include "subsets.hpp"
 #include "uncertainty.hpp"
+#include "views.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,21 +33,20 @@ namespace credalens {
 namespace {
 
 template <class T>
-using Members = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Members = View<const T, 3>;
 template <class T>
-using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Out1 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Indices = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Places = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Pairs = nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Out2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Flags = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Classes = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Rows = View<const T, 2>;
+using Out1 = View<double, 1>;
+using Indices = View<std::int64_t, 1>;
+using Places = View<const std::int64_t, 1>;
+using Weights = View<const double, 1>;
+using Pairs = View<std::int64_t, 2>;
+using Out2 = View<double, 2>;
+using Flags = View<std::uint8_t, 2>;
+using Classes = View<std::int32_t, 2>;
 
-// Arrays are taken as they are, never a converted copy: an output would be lost.
-auto array(const char* name) { return nb::arg(name).noconvert(); }
-auto maybe(const char* name) { return nb::arg(name).noconvert().none(); }
+auto array(const char* name) { return nb::arg(name); }
+auto maybe(const char* name) { return nb::arg(name).none(); }
 
 template <class Array>
 auto data_or_null(const std::optional<Array>& array) {
@@ -228,7 +227,7 @@ void bind(nb::module_& m) {
 // Gradients, in the dtype of the members.
 template <class T>
 void bind_pullbacks(nb::module_& m) {
-    using Gradient = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+    using Gradient = View<T, 3>;
     m.def(
         "tv_pullback",
         [](Members<T> P, std::optional<Weights> max_lower, std::optional<Weights> max_upper,
@@ -261,8 +260,8 @@ void bind_pullbacks(nb::module_& m) {
 template <class T>
 void bind_sets(nb::module_& m) {
     using Values = Rows<T>;
-    using OutValues = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-    using Truths = nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    using OutValues = View<T, 2>;
+    using Truths = View<bool, 1>;
     m.def(
         "reachable_bounds",
         [](Rows<T> low, Rows<T> high, double slack, double tolerance, OutValues lower,
@@ -452,6 +451,7 @@ const char* instruction_set() {
 
 NB_MODULE(_kernels, m) {
     using namespace credalens;
+    if (_import_array() < 0) throw nb::python_error();
     bind<double>(m);
     bind<float>(m);
     bind_pullbacks<double>(m);

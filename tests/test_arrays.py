@@ -77,6 +77,31 @@ def test_layout_changes_nothing_for_the_hull(layout):
         assert result.dtype.isnative
 
 
+EVENTS = np.insert(np.random.default_rng(0).dirichlet(np.ones(7), 6), 0, 0.0, axis=1)
+OTHER_SETS = {
+    "intervals": (cl.ProbabilityIntervals, P.min(axis=1), P.max(axis=1)),
+    "bounds that are not reached": (cl.ProbabilityIntervals, P.min(axis=1) / 4, P.max(axis=1)),
+    "contamination": (cl.Contamination, P[:, 0], P[:, 1, 0]),
+    "ball": (cl.TotalVariationBall, P[:, 0], P[:, 1, 0]),
+    "lower probability": (cl.LowerProbability, cl.BeliefFunction(EVENTS).values),
+    "belief function": (cl.BeliefFunction, EVENTS),
+}
+
+
+@pytest.mark.parametrize("layout", ["fortran", "byte-swapped", "unaligned", "read-only"])
+@pytest.mark.parametrize("kind", OTHER_SETS)
+def test_layout_changes_nothing_for_other_sets(kind, layout):
+    make, *parts = OTHER_SETS[kind]
+    parts = [np.ascontiguousarray(part) for part in parts]
+    Q, plain = make(*map(LAYOUTS[layout], parts)), make(*parts)
+    for family in ("tv", "ordinal", "entropy", "hartley"):
+        ours, expected = (cl.quantify(x, family) for x in (Q, plain))
+        for name in ("total", "epistemic", "error"):
+            assert_array_equal(getattr(ours, name), getattr(expected, name))
+    assert_array_equal(Q.lower(), plain.lower())
+    assert_array_equal(Q.contains(LAYOUTS[layout](Q.center())), True)
+
+
 def test_broadcast_members():
     x = np.broadcast_to(P[:1], P.shape)
     assert_array_equal(numbers(cl.quantify(x)), np.tile(EXPECTED[:, :1], len(P)))

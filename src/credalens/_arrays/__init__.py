@@ -200,9 +200,10 @@ def blocks(
     dtype = working_dtype(array.dtype) if dtype is None else dtype
     lead = array.shape[: array.ndim - core]
     if not lead:
-        return ((0, 1, np.ascontiguousarray(array, dtype)[None]),)
+        return ((0, 1, laid_out(array, dtype)[None]),)
     kind = array.dtype
-    as_it_is = array.flags.c_contiguous and kind.type is dtype and kind.isnative
+    flags = array.flags
+    as_it_is = flags.c_contiguous and flags.aligned and kind.type is dtype and kind.isnative
     if large and as_it_is:
         # Nothing is copied. Few blocks, as a thread takes long to start on some systems.
         limit = max(BLOCK_BYTES, array.nbytes // 16)
@@ -238,19 +239,27 @@ def _cut(
     if rows is not None:
         step = min(step, max(1, rows // per_index))
     for first in range(0, lead[0], step):
-        part = np.ascontiguousarray(array[first : first + step], dtype)
+        part = laid_out(array[first : first + step], dtype)
         stop = min(lead[0], first + step)
         yield first * per_index, stop * per_index, part.reshape(-1, *tail)
 
 
 def is_plain(array: Array, most: int = BLOCK_BYTES) -> bool:
     """Say whether `array` is one block ``(n, M, K)`` as it is, without a thought to more."""
+    flags = array.flags
     return (
         array.dtype is DOUBLE
         and array.ndim == 3
         and 0 < array.nbytes <= most
-        and array.flags.c_contiguous
+        and flags.c_contiguous
+        and flags.aligned
     )
+
+
+def laid_out(array: Array, dtype: Any) -> Array:
+    """Return `array` as the kernels read it, in C order and aligned; a copy if that must be."""
+    block = np.ascontiguousarray(array, dtype)
+    return block if block.flags.aligned else block.copy()
 
 
 def per_instance(

@@ -265,7 +265,8 @@ class ConvexHull(MemberSet):
     @property
     def n_classes(self) -> int:
         """Number of classes K."""
-        return int(self._array.shape[-1])
+        n_classes: int = self._array.shape[-1]
+        return n_classes
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -300,6 +301,8 @@ class ConvexHull(MemberSet):
 
         For tensors that stay where they are, what answers for them there.
         """
+        if self.origin is NUMPY:
+            return self
         if self.origin.where == "device":
             from credalens.sets.tensors import TensorHull
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import AS_WANTED, DOUBLE, Array, namespace, to_numpy
+from credalens._arrays import AS_WANTED, DOUBLE, Array, laid_out, namespace, to_numpy
 from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet, class_bounds
 from credalens.sets.events import event_sums
@@ -368,7 +368,7 @@ def _reachable(low: Array, high: Array, strict: bool) -> tuple[Array, Array, Arr
     dtype, shape = low.dtype, low.shape
     slack, tolerance = _slack(dtype), _validation.tolerance_of(dtype)
     kind = np.float32 if dtype == np.float32 else np.float64
-    lows, highs = np.ascontiguousarray(low, kind), np.ascontiguousarray(high, kind)
+    lows, highs = laid_out(low, kind), laid_out(high, kind)
     if len(shape) != 2:
         lows, highs = lows.reshape(-1, shape[-1]), highs.reshape(-1, shape[-1])
     tops, loose = np.empty((len(lows), 2), kind), np.empty(len(lows), bool)

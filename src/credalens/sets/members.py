@@ -53,9 +53,6 @@ class MemberSet(CredalSet):
         """Whether nobody needs to check the members any more."""
         return "_members" in self.__dict__
 
-    def _trust(self) -> None:
-        self.__dict__["_members"] = self._array
-
     @property
     def n_members(self) -> int:
         """Number of members M."""
@@ -118,10 +115,10 @@ class MemberSet(CredalSet):
         After its outputs it is given the number of threads and a tolerance, negative where rows are
         known to be good; it returns the first instance that is not, or -1.
         """
-        array, tolerance = self._array, -1.0
-        if not self._trusted:
-            # A little less than what the door allows, so that the door has the last word.
-            tolerance = 0.999 * _validation.tolerance_of(array.dtype)
+        array, state = self._array, self.__dict__
+        # A little less than what the door allows, so that the door has the last word.
+        trusted = "_members" in state
+        tolerance = -1.0 if trusted else 0.999 * _validation.tolerance_of(array.dtype)
         if is_plain(array) and (rows is None or len(array) <= rows):  # nothing to cut or convert
             results = outputs(len(array), shapes)
             failed = kernel(array, *results, AS_WANTED, tolerance) >= 0
@@ -137,7 +134,7 @@ class MemberSet(CredalSet):
         if failed:
             self._members  # noqa: B018  # refused, unless it is on the edge of what is allowed
             return self._in_passing(kernel, shapes, dtype, rows)
-        self._trust()
+        state["_members"] = array
         return results
 
     def diameter(self, distance: HasDiameter) -> Array:

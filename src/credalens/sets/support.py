@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import AS_WANTED, Array, per_instance
+from credalens._arrays import AS_WANTED, Array, laid_out, per_instance
 from credalens.sets import columns
 from credalens.sets.array_set import ArraySet
 from credalens.sets.base import HasDiameter, is_tv
@@ -37,14 +37,14 @@ class SupportSet(ArraySet):
         flat = [self._flat(part, core) for part, core in zip(self._parts, self._cores, strict=True)]
         n, most = len(flat[0]), max([part.size for part in flat])
         if n == 1 or 0 < most <= PIECE:  # what the kernel returns is the answer
-            values = kernel(*[np.ascontiguousarray(part, np.float64) for part in flat])
+            values = kernel(*[laid_out(part, np.float64) for part in flat])
             results = [np.asarray(value, dtype) for value in values]
         else:
             results = [np.empty((n, *shape), dtype) for shape in shapes]
             step = max(1, PIECE * n // most) if n else 1
             for start in range(0, n, step):
                 piece = slice(start, start + step)
-                values = kernel(*(np.ascontiguousarray(part[piece], np.float64) for part in flat))
+                values = kernel(*(laid_out(part[piece], np.float64) for part in flat))
                 for result, value in zip(results, values, strict=True):
                     result[piece] = value
         batch = self.batch_shape
@@ -263,7 +263,7 @@ def smallest_sum(rows: Array) -> Array:
 
 def entropy(p: Array) -> Array:
     """Return the Shannon entropy of ``(..., K)`` in nats; ``0 log 0 = 0``."""
-    rows = np.ascontiguousarray(p, np.float64).reshape(-1, 1, p.shape[-1])
+    rows = laid_out(p, np.float64).reshape(-1, 1, p.shape[-1])
     value = np.empty(len(rows))
     _kernels.min_entropy(rows, value, None, AS_WANTED)  # of a hull of one member each
     return value.reshape(p.shape[:-1])

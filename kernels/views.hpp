@@ -1,0 +1,69 @@
+// NumPy's arrays as the bindings take them: a pointer and a shape, read off the array itself. Through
+// the protocols that other libraries share, each array would cost as much as a small closed form.
+#pragma once
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <nanobind/nanobind.h>
+#include <numpy/arrayobject.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace credalens {
+
+// An array of kAxes axes, C-contiguous; one of const T is only read.
+template <class T, int kAxes>
+class View {
+public:
+    View() = default;
+    explicit View(PyArrayObject* array)
+        : data_(static_cast<T*>(PyArray_DATA(array))), shape_(PyArray_DIMS(array)) {}
+
+    T* data() const { return data_; }
+    std::size_t shape(int axis) const { return static_cast<std::size_t>(shape_[axis]); }
+
+private:
+    T* data_ = nullptr;
+    const npy_intp* shape_ = nullptr;
+};
+
+template <class T>
+constexpr int type_number() {
+    using U = std::remove_const_t<T>;
+    if (std::is_same_v<U, double>) return NPY_DOUBLE;
+    if (std::is_same_v<U, float>) return NPY_FLOAT;
+    if (std::is_same_v<U, bool>) return NPY_BOOL;
+    if (std::is_same_v<U, std::uint8_t>) return NPY_UINT8;
+    return std::is_same_v<U, std::int32_t> ? NPY_INT32 : NPY_INT64;
+}
+
+// Arrays are taken as they are, never a converted copy: an output would be lost.
+template <class T, int kAxes>
+bool is_view_of(PyObject* object) {
+    if (!PyArray_Check(object)) return false;
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    const int type = PyArray_TYPE(array), wanted = type_number<T>();
+    return PyArray_NDIM(array) == kAxes &&
+           (type == wanted || PyArray_EquivTypenums(type, wanted)) &&
+           PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISALIGNED(array) &&
+           PyArray_ISNOTSWAPPED(array) && (std::is_const_v<T> || PyArray_ISWRITEABLE(array));
+}
+
+}  // namespace credalens
+
+namespace nanobind::detail {
+
+template <class T, int kAxes>
+struct type_caster<credalens::View<T, kAxes>> {
+    using Array = credalens::View<T, kAxes>;
+    NB_TYPE_CASTER(Array, const_name("numpy.ndarray"))
+
+    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+        if (!credalens::is_view_of<T, kAxes>(source.ptr())) return false;
+        value = Array(reinterpret_cast<PyArrayObject*>(source.ptr()));
+        return true;
+    }
+};
+
+}  // namespace nanobind::detail
