@@ -16,6 +16,9 @@ constexpr int kLongRow = 48;
 // So many members have enough pairs to be worth the sums of their rows.
 constexpr int kMinSummed = 4;
 
+// So many pairs for each row, which may be the widest, are measured one by one.
+constexpr int kMostMeasured = 4;
+
 // An L1 distance that is a smaller share of the largest sum of a row is not taken from such sums.
 constexpr double kCloseTogether = 0x1p-26;
 
@@ -97,7 +100,8 @@ std::size_t closed_forms_in_lanes(const T* P, std::size_t count, int M, int K,
 
 std::size_t along_scratch(int M, int K) {
     const std::size_t rows = M;
-    return lanes_scratch(2 * rows + K / 8 + 2 + rows * (kept_along(M) / 8) + rows * rows / 2 + 1);
+    const std::size_t kept = rows * (kept_along(M) / 8), pairs = rows * rows / 2 + 1;
+    return lanes_scratch(2 * rows + K / 8 + 2 + kept + pairs + 1 + (rows + kept) / 2 + 1);
 }
 
 template <class T>

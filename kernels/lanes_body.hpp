@@ -61,11 +61,52 @@ CREDALENS_INLINE Lanes load(const T* x, const T* y) {
 }
 #endif
 
-CREDALENS_INLINE Lanes load(const float* x) {
+CREDALENS_INLINE Floats load_as_is(const float* x) {
     Floats v;
     __builtin_memcpy(&v, x, sizeof v);
-    return widened(v);
+    return v;
 }
+CREDALENS_INLINE Lanes load(const float* x) { return widened(load_as_is(x)); }
+
+// What is in double precision stays as it is.
+CREDALENS_INLINE Lanes load_as_is(const double* x) { return load(x); }
+CREDALENS_INLINE Lanes widened(const Lanes& v) { return v; }
+
+// Whole numbers, as many as there are lanes: what is between 0 and 1, in units of 1 / kCounts.
+typedef std::uint32_t Counts __attribute__((vector_size(4 * CREDALENS_LANES)));
+constexpr double kCounts = 0x1p28;
+
+#if CREDALENS_LANES == 8
+CREDALENS_INLINE Counts counted(const Lanes& v) {
+    return (Counts)_mm512_cvttpd_epi32((__m512d)(v * kCounts));
+}
+CREDALENS_INLINE Counts counted(const Floats& v) {
+    return (Counts)_mm256_cvttps_epi32((__m256)(v * static_cast<float>(kCounts)));
+}
+CREDALENS_INLINE Lanes widened(const Counts& v) { return (Lanes)_mm512_cvtepi32_pd((__m256i)v); }
+CREDALENS_INLINE Counts larger(const Counts& a, const Counts& b) {
+    return (Counts)_mm256_max_epu32((__m256i)a, (__m256i)b);
+}
+#elif CREDALENS_LANES == 4
+CREDALENS_INLINE Counts counted(const Lanes& v) {
+    return (Counts)_mm256_cvttpd_epi32((__m256d)(v * kCounts));
+}
+CREDALENS_INLINE Counts counted(const Floats& v) {
+    return (Counts)_mm_cvttps_epi32((__m128)(v * static_cast<float>(kCounts)));
+}
+CREDALENS_INLINE Lanes widened(const Counts& v) { return (Lanes)_mm256_cvtepi32_pd((__m128i)v); }
+CREDALENS_INLINE Counts larger(const Counts& a, const Counts& b) {
+    return (Counts)_mm_max_epu32((__m128i)a, (__m128i)b);
+}
+#else
+template <class V>
+CREDALENS_INLINE Counts counted(const V& v) {
+    return __builtin_convertvector(v * static_cast<float>(kCounts), Counts);
+}
+CREDALENS_INLINE Lanes widened(const Counts& v) { return __builtin_convertvector(v, Lanes); }
+CREDALENS_INLINE Counts larger(const Counts& a, const Counts& b) { return a > b ? a : b; }
+#endif
+CREDALENS_INLINE Counts plus(const Counts& sum, const Counts& x, const Lanes&) { return sum + x; }
 
 // Swaps the odd blocks of `kBlock` lanes of a with the even ones of b.
 template <int kBlock>
@@ -221,6 +262,9 @@ CREDALENS_INLINE Marks held_twice(int K) {
 
 CREDALENS_INLINE Lanes without(const Lanes& v, const Marks& marks) {
     return (Lanes)((Marks)v & ~marks);
+}
+CREDALENS_INLINE Floats without(const Floats& v, const Marks& marks) {
+    return (Floats)((Counts)v & ~__builtin_convertvector(marks, Counts));
 }
 
 // The number of an instance for the m-th of M members, in arrays of such numbers.

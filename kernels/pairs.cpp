@@ -26,7 +26,7 @@ constexpr int kProbe = 16;
 // So many classes fill vectors well enough to be worth a sum over the lanes for each pair, if there
 // are not too many pairs. Instances of more than kMostInLanes entries are always gone through so.
 constexpr int kMinAlong = 96;
-constexpr int kMostMembersAlong = 24;
+constexpr int kMostMembersAlong = 128;
 // Up to so many entries, extremes alone are found with an instance a lane; more fill vectors by
 // themselves, but for rows that are shorter than a vector.
 constexpr std::size_t kMostExtremesInLanes = 512;

@@ -112,8 +112,9 @@ struct Kept : Widest {
 
 // What a pair of rows adds up, to which start, and what is made of its sum.
 struct Summed {
+    static constexpr bool kOfCounts = false;
     CREDALENS_INLINE Lanes start(int, int) const { return Lanes{}; }
-    CREDALENS_INLINE Lanes of_pair(const Lanes& sum) const { return sum; }
+    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return sum; }
 };
 
 struct Absolute : Summed {
@@ -137,7 +138,21 @@ struct Larger : Summed {
     CREDALENS_INLINE Larger(const Lanes* sums) : sums(sums) {}
     CREDALENS_INLINE Lanes start(int i, int j) const { return sums[i] + sums[j]; }
     CREDALENS_INLINE Lanes operator()(const Lanes& a, const Lanes& b) const { return larger(a, b); }
-    CREDALENS_INLINE Lanes of_pair(const Lanes& sum) const { return 2.0 * sum; }
+    CREDALENS_INLINE Lanes of_pair(const Lanes& sum, int, int) const { return 2.0 * sum; }
+};
+
+// The same of whole numbers.
+struct LargerCounts {
+    static constexpr bool kOfCounts = true;
+    const Counts* sums;  // of the rows
+
+    CREDALENS_INLINE Counts start(int, int) const { return Counts{}; }
+    CREDALENS_INLINE Counts operator()(const Counts& a, const Counts& b) const {
+        return larger(a, b);
+    }
+    CREDALENS_INLINE Lanes of_pair(const Counts& sum, int i, int j) const {
+        return widened(2 * sum - sums[i] - sums[j]);
+    }
 };
 
 // Adds to each of them what is there, in the order of `each_pair`.
@@ -153,50 +168,52 @@ struct Added {
     }
 };
 
-// The pair that comes after so many others in the order of `each_pair`.
-struct Numbered {
-    int left;
-    std::int64_t* pair;
+// Calls `see` with every pair whose number is large enough, in the order of `each_pair`.
+template <class See>
+struct Chosen {
+    const double* numbers;
+    double least;
+    const See& see;
 
     CREDALENS_INLINE void meanwhile() {}
     CREDALENS_INLINE void offer(const Lanes&, int i, int j) {
-        if (left-- == 0) pair[0] = i, pair[1] = j;
+        if (*numbers++ >= least) see(i, j);
     }
 };
 
 // Rows i and i + 1 meet kOthers rows from j on and, if kOwn, each other: six loads for eight sums.
-template <int kOthers, bool kOwn, class Of, class Sink>
-CREDALENS_INLINE void two_meet(const Of& of, const Lanes* lanes, int K, int i, int j, Sink& sink) {
-    const Lanes* a = lanes + static_cast<std::size_t>(i) * K;
-    const Lanes* others = lanes + static_cast<std::size_t>(j) * K;
+template <int kOthers, bool kOwn, class Of, class V, class Sink>
+CREDALENS_INLINE void two_meet(const Of& of, const V* lanes, int K, int i, int j, Sink& sink) {
+    const V* a = lanes + static_cast<std::size_t>(i) * K;
+    const V* others = lanes + static_cast<std::size_t>(j) * K;
     const Lanes one = Lanes{} + hidden_one();
-    Lanes own = of.start(i, i + 1), first[kOthers + 1], second[kOthers + 1];
+    V own = of.start(i, i + 1), first[kOthers + 1], second[kOthers + 1];
 #pragma GCC unroll 4
     for (int n = 0; n < kOthers; ++n) {
         first[n] = of.start(i, j + n);
         second[n] = of.start(i + 1, j + n);
     }
     for (int y = 0; y < K; ++y) {
-        const Lanes x = a[y], z = a[K + y];
+        const V x = a[y], z = a[K + y];
         sink.meanwhile();
         if (kOwn) own = plus(own, of(x, z), one);
 #pragma GCC unroll 4
         for (int n = 0; n < kOthers; ++n) {
-            const Lanes other = others[static_cast<std::size_t>(n) * K + y];
+            const V other = others[static_cast<std::size_t>(n) * K + y];
             first[n] = plus(first[n], of(x, other), one);
             second[n] = plus(second[n], of(z, other), one);
         }
     }
-    if (kOwn) sink.offer(of.of_pair(own), i, i + 1);
+    if (kOwn) sink.offer(of.of_pair(own, i, i + 1), i, i + 1);
 #pragma GCC unroll 4
     for (int n = 0; n < kOthers; ++n) {
-        sink.offer(of.of_pair(first[n]), i, j + n);
-        sink.offer(of.of_pair(second[n]), i + 1, j + n);
+        sink.offer(of.of_pair(first[n], i, j + n), i, j + n);
+        sink.offer(of.of_pair(second[n], i + 1, j + n), i + 1, j + n);
     }
 }
 
-template <bool kOwn, class Of, class Sink>
-CREDALENS_INLINE void rest_meets(const Of& of, const Lanes* lanes, int M, int K, int i, int j,
+template <bool kOwn, class Of, class V, class Sink>
+CREDALENS_INLINE void rest_meets(const Of& of, const V* lanes, int M, int K, int i, int j,
                                  Sink& sink) {
     if (M - j == 3) two_meet<3, kOwn>(of, lanes, K, i, j, sink);
     if (M - j == 2) two_meet<2, kOwn>(of, lanes, K, i, j, sink);
@@ -205,8 +222,8 @@ CREDALENS_INLINE void rest_meets(const Of& of, const Lanes* lanes, int M, int K,
 }
 
 // Offers, for all pairs of M rows, what `of` makes of them, summed over K entries.
-template <class Of, class Sink>
-CREDALENS_INLINE void each_pair(const Of& of, const Lanes* lanes, int M, int K, Sink& sink) {
+template <class Of, class V, class Sink>
+CREDALENS_INLINE void each_pair(const Of& of, const V* lanes, int M, int K, Sink& sink) {
     for (int i = 0; i + 1 < M; i += 2) {
         int j = i + 2;
         if (M - j < 4) {

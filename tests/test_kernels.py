@@ -382,6 +382,60 @@ def test_games_without_weights_are_the_same():
     assert_array_equal(gap, expected_gap)
 
 
+# ---------------------------------------------------------------- many classes
+
+
+def _confident(n, M, K, rng):
+    return np.eye(K)[rng.integers(0, K, (n, M))]
+
+
+def _close(share):
+    def members(n, M, K, rng):
+        same = rng.dirichlet(np.ones(K), (n, 1))
+        return np.abs(same * (1 + share * rng.standard_normal((n, M, K))))
+
+    return members
+
+
+MANY_CLASSES = {
+    "any": lambda n, M, K, rng: rng.dirichlet(np.ones(K), (n, M)),
+    "one-hot": _confident,
+    "a little apart": _close(1e-7),
+    "hardly apart": _close(1e-12),
+    "equal": _close(0),
+    "tiny": lambda n, M, K, rng: 1e-12 * rng.dirichlet(np.ones(K), (n, M)),
+    "too large": lambda n, M, K, rng: 50 * rng.random((n, M, K)),
+    "zeros and ones": lambda n, M, K, rng: rng.integers(0, 2, (n, M, K)).astype(float),
+    "signed": lambda n, M, K, rng: rng.standard_normal((n, M, K)),
+}
+
+
+@dtypes
+@pytest.mark.parametrize(("M", "K"), [(1, 100), (2, 96), (3, 97), (7, 203), (10, 1500), (40, 128)])
+@pytest.mark.parametrize("kind", MANY_CLASSES)
+def test_the_widest_pair_of_many_classes(kind, M, K, dtype):
+    P = MANY_CLASSES[kind](5, M, K, np.random.default_rng(M)).astype(dtype)
+    exact = P.astype(np.longdouble)
+    apart = np.abs(exact[:, :, None] - exact[:, None]).sum(axis=-1).max(axis=(1, 2))
+    low, high, wide = closed_forms(P)
+    assert_allclose(wide, apart.astype(float), rtol=4e-15, atol=0)
+    assert_array_equal(low, P.min(axis=1).max(axis=1))
+    assert_array_equal(high, P.max(axis=(1, 2)))
+
+
+def test_counts_of_unit_size_do_not_decide():
+    # Rows are compared in whole units first. To the last one, the first of the others is the
+    # farther by what is left of units, the second by their number.
+    K, unit = 100, 2.0**-28
+    row = np.zeros((1, 3, K))
+    row[0, :2, :50] = 2_000_000 * unit
+    row[0, 0, :50] += 0.99 * unit
+    row[0, 1, :25] += unit
+    apart = np.abs(row[0, :2] - row[0, 2]).sum(axis=-1)
+    assert apart[0] > apart[1] + 20 * unit
+    assert_allclose(closed_forms(row)[2], apart[:1], rtol=1e-15)
+
+
 # ---------------------------------------------------------------- batches and threads
 
 
@@ -483,7 +537,7 @@ def test_tolerance_is_inclusive_and_two_sided():
 #: Shapes of every way through the closed forms: in lanes, in lanes with sums, by signs, sorted,
 #: by rows, and too large for lanes.
 PASSING = [(21, 2, 3), (40, 3, 9), (21, 7, 10), (9, 10, 60), (9, 30, 3), (5, 210, 9), (3, 20, 900)]
-PASSING += [(5, M, K) for M, K in WIDE]
+PASSING += [(5, M, K) for M, K in [*WIDE, (4, 101), (9, 3000)]]
 
 
 @dtypes
@@ -522,8 +576,8 @@ def test_rows_are_checked_in_passing(dtype, shape, wanted):
             assert first_bad(wrong, -1.0) == -1  # nobody asked
     off = P.copy()
     off[n // 2, M - 1] *= 1 + 1e-3
-    assert first_bad(off, 1e-4) == n // 2
-    assert first_bad(off, 1e-2) == -1
+    assert first_bad(off, 1e-4) == first_bad(off, 0.99e-3) == n // 2
+    assert first_bad(off, 1e-2) == first_bad(off, 1.01e-3) == -1
 
 
 @dtypes
