@@ -580,6 +580,17 @@ def test_rows_are_checked_in_passing(dtype, shape, wanted):
     assert first_bad(off, 1e-2) == first_bad(off, 1.01e-3) == -1
 
 
+@pytest.mark.parametrize(("first", "good"), [(1 - 5e-6, True), (1 - 1e-6, False)])
+def test_sums_are_those_of_double_precision(first, good):
+    # What is added to a number near 1 is lost in single precision, 374 times.
+    P = np.zeros((1, 2, 3000), np.float32)
+    P[0, :, ::8] = 2.5e-8
+    P[0, :, 0] = first
+    assert (np.abs(P.sum(axis=-1, dtype=float) - 1) < 4.7e-6).all() == good
+    low, high, wide = np.empty((3, 1))
+    assert _kernels.closed_forms(P, low, high, wide, None, 1, 4.7e-6) == (-1 if good else 0)
+
+
 @dtypes
 def test_more_instances_than_are_checked_at_a_time(dtype):
     P = np.repeat(dirichlet(90, 1, 60), 100, axis=1).astype(dtype)
