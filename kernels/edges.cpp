@@ -37,7 +37,7 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
     const std::size_t sent = static_cast<std::size_t>(M) * edges.size;
     const bool in_lanes = sent <= kMostInLanes;
     // Out of lanes, what a range sends across the edges stays in the second-level cache.
-    const Grain grain = in_lanes ? Grain::of_lanes((std::size_t{1} << 21) / (sent * (6 + M / 2)))
+    const Grain grain = in_lanes ? Grain::of_lanes((std::size_t{1} << 20) / (sent * (6 + M / 2)))
                                  : Grain(1 + (std::size_t{1} << 15) / size);
     const std::size_t scratch =
         in_lanes ? lanes_scratch(2 * K + 1 + M + sent) : K + 1 + std::min(n, 2 * grain.piece) * sent;

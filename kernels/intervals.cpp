@@ -220,7 +220,7 @@ void box_minimax(const double* low, const double* high, std::size_t n, int K, do
 void box_max_entropy(const double* low, const double* high, std::size_t n, int K, double* value,
                      double* distribution, int threads) {
     parallel_for(
-        n, Grain::of_lanes(80000 / K), threads,
+        n, Grain::of_lanes(40000 / K), threads,
         [K] { return std::vector<double>(lanes_scratch(4 * static_cast<std::size_t>(K))); },
         [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
             box_max_entropy_in_lanes(low + begin * K, high + begin * K, end - begin, K,
@@ -256,7 +256,7 @@ void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* cente
                            const double* size, std::size_t n, int K, double* value,
                            double* distribution, int threads) {
     // Many classes take less each.
-    const int worth = !largest ? 20000 : K < kMinSetsAlong ? 40000 : 80000;
+    const int worth = !largest ? 10000 : K < kMinSetsAlong ? 20000 : 40000;
     parallel_for(
         n, Grain::of_lanes(worth / K), threads,
         [K] { return std::vector<double>(lanes_scratch(K)); },

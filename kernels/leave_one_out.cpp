@@ -213,7 +213,7 @@ void leave_one_out(const T* P, std::size_t n, int M, int K, const LeaveOneOut& o
     if (M <= kMostMembersInLanes && size <= kMostInLanes) {
         const std::size_t entries = size + static_cast<std::size_t>(M) * (M + 3);
         parallel_for(
-            n, Grain::of_lanes((std::size_t{1} << 21) / (size * (16 + M / 2))), threads,
+            n, Grain::of_lanes((std::size_t{1} << 20) / (size * (16 + M / 2))), threads,
             [&] { return std::vector<double>(lanes_scratch(entries)); },
             [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
                 leave_one_out_in_lanes(P + begin * size, end - begin, M, K, out.from(begin, M),

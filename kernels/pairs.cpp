@@ -299,7 +299,7 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
         const bool along = out.diameter && (size > kMostInLanes ||
                                             (K >= kMinAlong && M <= kMostMembersAlong));
         const std::size_t load = size * (out.diameter ? 4 + M / 2 : 4);
-        const std::size_t worth = (std::size_t{1} << 21) / load;
+        const std::size_t worth = (std::size_t{1} << 20) / load;
         parallel_for(
             n, along ? Grain(1 + worth, 1 + worth / 8) : Grain::of_lanes(worth), threads,
             [&] {

@@ -31,9 +31,9 @@ inline std::size_t grain_of(double nanoseconds) {
 }
 
 // How work is cut up. So many instances are worth a thread, which takes tens of microseconds to
-// come, or more where a core has to be woken: they should take some hundred. A piece is what a
-// thread takes at a time: by default as many, fewer where pieces cost nothing of their own, since
-// the others go on while a thread is late.
+// come where its core has to be woken: they should take about fifty. A piece is what a thread takes
+// at a time: by default as many, fewer where pieces cost nothing of their own, since the others go on
+// while a thread is late.
 struct Grain {
     std::size_t worth, piece;
 
