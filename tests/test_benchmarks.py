@@ -106,6 +106,7 @@ def test_the_page_says_whether_what_is_required_is_met(few):
     assert "14.5x at (10000, 10, 100)" in report.page(few, pictures=False)
 
 
+@pytest.mark.slow
 def test_cases_that_are_run_again_replace_the_earlier_ones(few):
     later = grid.run(budget=0.01, memory=False, tell=lambda line: None)
     both = grid.merged(few, later)

@@ -153,6 +153,7 @@ def test_help_does_not_load_what_the_commands_need():
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 
 
+@pytest.mark.slow
 def test_demo(quick, tmp_path):
     out = tmp_path / "out"
     done = runner.invoke(cli.app, ["demo", "--out", str(out), "--seed", "3"])

@@ -26,6 +26,7 @@ def without_torch(statement):
     )
 
 
+@pytest.mark.slow
 def test_one_line_says_what_to_install():
     done = without_torch("import credalens.predictors.torch")
     assert done.returncode == 1
