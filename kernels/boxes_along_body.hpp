@@ -2,32 +2,6 @@
 // classes in lanes, of which there are at least as many. What is found of as many instances as there
 // are lanes is put together, one a lane.
 
-#if CREDALENS_LANES < 8
-CREDALENS_INLINE unsigned bits_of(const Marks& marks) {
-#if CREDALENS_LANES == 4
-    return _mm256_movemask_pd((__m256d)marks);
-#else
-    return (marks[0] & 1) | (marks[1] & 2);
-#endif
-}
-#endif
-
-// Which lanes of a are less than, or equal to, those of b: a bit each.
-CREDALENS_INLINE unsigned less_bits(const Lanes& a, const Lanes& b) {
-#if CREDALENS_LANES == 8
-    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LT_OQ);
-#else
-    return bits_of(a < b);
-#endif
-}
-CREDALENS_INLINE unsigned equal_bits(const Lanes& a, const Lanes& b) {
-#if CREDALENS_LANES == 8
-    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ);
-#else
-    return bits_of(a == b);
-#endif
-}
-
 // Adds x to a sum in the lanes where a is less than b, and says in how many.
 CREDALENS_INLINE int add_where_less(const Lanes& x, const Lanes& a, const Lanes& b, Lanes& sum) {
 #if CREDALENS_LANES == 8

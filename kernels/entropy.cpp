@@ -61,9 +61,16 @@ CREDALENS_INLINE double dot(const double* a, const double* b, int size) {
     return sum;
 }
 
+CREDALENS_INLINE double largest_of(const double* values, int count) {
+    double best = values[0];
+#pragma omp simd reduction(max : best)
+    for (int i = 0; i < count; ++i) best = values[i] > best ? values[i] : best;
+    return best;
+}
+
 // The first place of the largest; 0 if that is a NaN.
 CREDALENS_INLINE int place_of_largest(const double* x, int size) {
-    const double largest = extreme(x, size, 1.0);
+    const double largest = largest_of(x, size);
     int i = 0;
     while (i < size && x[i] != largest) ++i;
     return i < size ? i : 0;
@@ -146,7 +153,7 @@ CREDALENS_INLINE void keep_supported_classes(Workspace& ws) {
     double* largest = ws.floor;
     for (int y = 0; y < ws.stride; ++y) largest[y] = 0;
     if (ws.many)
-        for (int y = 0; y < ws.K; ++y) largest[y] = extreme(ws.members_of(y), ws.M, 1.0);
+        for (int y = 0; y < ws.K; ++y) largest[y] = largest_of(ws.members_of(y), ws.M);
     else
         for (int m = 0; m < ws.M; ++m) {
             const double* row = ws.row(m);

@@ -1,4 +1,4 @@
-// Sums and extremes of short rows, small systems of equations, and the weights under which many
+// Sums of short rows, small systems of equations, and the weights under which many
 // members mix to even shares of the classes. Nothing has more entropy than even shares, nor a smaller
 // largest probability: where they are a mixture, they answer both.
 #pragma once
@@ -32,14 +32,6 @@ CREDALENS_INLINE double dot_by_lanes(const double* a, const double* b, int size)
     for (int block = 0; block < size; block += kStep)
         for (int i = 0; i < kStep; ++i) part[i] += a[block + i] * b[block + i];
     return sum_by_lanes(part, kStep);
-}
-
-// The largest value for sign = 1, the smallest for sign = -1.
-CREDALENS_INLINE double extreme(const double* values, int count, double sign) {
-    double best = sign * values[0];
-#pragma omp simd reduction(max : best)
-    for (int i = 0; i < count; ++i) best = sign * values[i] > best ? sign * values[i] : best;
-    return sign * best;
 }
 
 // Solves a positive definite system by elimination without pivoting: the upper triangle, with the

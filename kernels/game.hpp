@@ -28,29 +28,33 @@ struct GameWorkspace {
     const int length;    // max(M, K)
     const int pitch;     // length, padded to whole vectors
 
-    double* game;               // (columns, pitch): A, or its transpose if swapped, in float64
-    double shift, sign;         // the program's coefficients are shift + sign * game
-    std::vector<double> image;  // (pitch): the columns of the game combined by x, or by the worst of them
+    double* game;        // (columns, pitch): A, or its transpose if swapped, in float64
+    double shift, sign;  // the program's coefficients are shift + sign * game
+    double* image;       // (pitch): the columns of the game combined by x, or by the worst of them
 
-    double* tableau;              // (columns + 1, stride): nonbasic columns, right-hand side
-    std::vector<double> reduced;  // (columns + 1): profit of each nonbasic column
-    int stride;                   // grows with the number of rows in use, up to pitch
-    int rows;                     // rows in use: all of them, or those generated so far
-    std::vector<int> row_index;   // (length): tableau row -> row of the game
-    std::vector<int> nonbasic;    // (columns): variable of each tableau column; x_j is j
-    std::vector<int> basic;       // (length): variable of each tableau row; slack r is columns + r
-    std::vector<int> list;        // (2 length): indices to work on
-    std::vector<char> in_use;     // (length): whether a row of the game is in the tableau
+    double* tableau;   // (columns + 1, stride): nonbasic columns, right-hand side
+    double* reduced;   // (columns + 1): profit of each nonbasic column
+    int stride;        // grows with the number of rows in use, up to pitch
+    int rows;          // rows in use: all of them, or those generated so far
+    int* row_index;    // (length): tableau row -> row of the game
+    int* nonbasic;     // (columns): variable of each tableau column; x_j is j
+    int* basic;        // (length): variable of each tableau row; slack r is columns + r
+    int* list;         // (2 length): indices to work on
+    int* in_use;       // (length): whether a row of the game is in the tableau
 
-    std::vector<double> x;  // (columns): primal distribution of the last basis
-    std::vector<double> u;  // (columns): dual one, on the row of each tableau column
+    double* x;         // (columns): primal distribution of the last basis
+    double* u;         // (columns): dual one, on the row of each tableau column
+    double* by_row;    // (pitch): the dual one, on the rows of the game
 
-    double upper, lower;          // best certified bounds so far, attained by
-    std::vector<double> weights;  // (M) and
-    std::vector<double> dual;     // (K)
+    double upper, lower;  // best certified bounds so far, attained by
+    double* weights;      // (M) and
+    double* dual;         // (K)
 
 private:
-    std::vector<double> storage_;
+    // In two pieces, as a small game takes less long to solve than many pieces to find. Arrays of
+    // double precision have room for whole vectors.
+    std::vector<double> numbers_;
+    std::vector<int> places_;
 };
 
 // Solves n games; A is (n, M, K), C-contiguous, finite, nonnegative, of positive value (rows that

@@ -39,47 +39,8 @@ constexpr int kept_along(int M) { return 8 * (320 / M > 16 ? 320 / M : 16); }
 #define CREDALENS_MIX(a, b, ...) __builtin_shuffle(a, b, Marks{__VA_ARGS__})
 #endif
 
-namespace baseline {
-#define CREDALENS_LANES 2
-#include "lanes_body.hpp"
-#undef CREDALENS_LANES
-}  // namespace baseline
-
-// Vector types are split up for the instruction set of the function that they are written in, which
-// for the clones of simd.hpp is the baseline; so each set has functions of its own here.
-#if CREDALENS_SEVERAL_SETS
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-namespace v3 {
-#define CREDALENS_LANES 4
-#include "lanes_body.hpp"
-#undef CREDALENS_LANES
-}  // namespace v3
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4")
-namespace v4 {
-#define CREDALENS_LANES 8
-#include "lanes_body.hpp"
-#undef CREDALENS_LANES
-}  // namespace v4
-#pragma GCC pop_options
-#define CREDALENS_BEST(function, ...)                             \
-    (machine() == 4   ? v4::function(__VA_ARGS__)                 \
-     : machine() == 3 ? v3::function(__VA_ARGS__)                 \
-                      : baseline::function(__VA_ARGS__))
-
-int machine() {
-    static const int best = [] {
-        __builtin_cpu_init();
-        if (__builtin_cpu_supports("x86-64-v4")) return 4;
-        return __builtin_cpu_supports("x86-64-v3") ? 3 : 1;
-    }();
-    return best;
-}
-#else
-#define CREDALENS_BEST(function, ...) baseline::function(__VA_ARGS__)
-#endif
+#define CREDALENS_BODY "lanes_body.hpp"
+#include "each_set.hpp"
 
 constexpr std::size_t kAlignment = 64 / sizeof(double);
 

@@ -1,16 +1,10 @@
-// What lanes.hpp declares, for one instruction set: included by lanes.cpp inside a namespace, with
-// the width of its vectors in CREDALENS_LANES. Nothing of the standard library is called: what it
-// would instantiate here might be linked into code for lesser machines.
+// What lanes.hpp declares, for one instruction set: included by each_set.hpp after vector_body.hpp.
+// Nothing of the standard library is called here either.
 
-constexpr int kWidth = CREDALENS_LANES;
-typedef double Lanes __attribute__((vector_size(8 * CREDALENS_LANES)));
 typedef float Floats __attribute__((vector_size(4 * CREDALENS_LANES)));
 typedef std::uint64_t Bits __attribute__((vector_size(8 * CREDALENS_LANES)));
-typedef std::int64_t Marks __attribute__((vector_size(8 * CREDALENS_LANES)));
 
 CREDALENS_INLINE Lanes magnitude(const Lanes& v) { return (Lanes)((Marks)v & INT64_MAX); }
-CREDALENS_INLINE Lanes larger(const Lanes& a, const Lanes& b) { return a > b ? a : b; }
-CREDALENS_INLINE Lanes smaller(const Lanes& a, const Lanes& b) { return a < b ? a : b; }
 
 // sum + x: see `hidden_one`.
 CREDALENS_INLINE Lanes plus(const Lanes& sum, const Lanes& x, const Lanes& one) {
@@ -21,12 +15,6 @@ CREDALENS_INLINE Lanes plus(const Lanes& sum, const Lanes& x, const Lanes& one) 
 #else
     return sum + x;
 #endif
-}
-
-CREDALENS_INLINE Lanes load(const double* x) {
-    Lanes v;
-    __builtin_memcpy(&v, x, sizeof v);
-    return v;
 }
 
 // GCC makes several instructions of what is one in these, so they are named.
@@ -273,7 +261,6 @@ CREDALENS_INLINE void write_member(const V& v, std::size_t count, int M, U* out)
     for (std::size_t i = 0; i < kWidth && i < count; ++i) out[i * M] = static_cast<U>(v[i]);
 }
 
-CREDALENS_INLINE void store(double* to, const Lanes& v) { __builtin_memcpy(to, &v, sizeof v); }
 CREDALENS_INLINE void store(float* to, const Lanes& v) {
     const Floats narrow = __builtin_convertvector(v, Floats);
     __builtin_memcpy(to, &narrow, sizeof narrow);

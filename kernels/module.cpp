@@ -144,16 +144,19 @@ void bind(nb::module_& m) {
 
     m.def(
         "tv_uncertainty",
-        [](Members<T> P, Out1 total, Out1 lower, std::optional<Out1> upper,
-           std::optional<Out1> epistemic, std::optional<Out1> gap, int threads, double tolerance) {
+        [](Members<T> P, std::optional<Out1> total, std::optional<Out1> lower,
+           std::optional<Out1> upper, std::optional<Out1> epistemic, std::optional<Out1> gap,
+           int threads, double tolerance) {
+            if (upper && !(total && lower && gap))
+                throw nb::value_error("upper needs total, lower and gap");
             nb::gil_scoped_release release;
             return tv_uncertainty(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                                   static_cast<int>(P.shape(2)),
-                                  {total.data(), lower.data(), data_or_null(upper),
+                                  {data_or_null(total), data_or_null(lower), data_or_null(upper),
                                    data_or_null(epistemic), data_or_null(gap)},
                                   threads, tolerance);
         },
-        array("members"), array("total"), array("lower"), maybe("upper"), maybe("epistemic"),
+        array("members"), maybe("total"), maybe("lower"), maybe("upper"), maybe("epistemic"),
         maybe("gap"), "threads"_a, "tolerance"_a = -1.0);
 
     m.def(
@@ -466,6 +469,8 @@ NB_MODULE(_kernels, m) {
     bind_sets<double>(m);
     bind_sets<float>(m);
     bind_intervals(m);
+    m.def("at_once", &at_once, "kernel"_a, array("block"), "shapes"_a, "most"_a,
+          "rest"_a = nb::tuple());
     m.def("instruction_set", &instruction_set);
     m.def("wanted_threads", &wanted_threads);
 }

@@ -10,8 +10,8 @@ namespace credalens {
 // of pairs.hpp and the value and gap of game.hpp:
 //   total     = 1 - max_lower,  lower = 1 - max_upper,  upper = 1 - value,
 //   epistemic = diameter / 4,   gap   = that of the game.
-// None is negative, lower <= upper <= total, and all are 0 for a single class. What is not wanted of
-// the last three is nullptr and costs nothing; the gap comes with the upper end.
+// None is negative, lower <= upper <= total, and all are 0 for a single class. What is not wanted is
+// nullptr and costs nothing; the upper end comes with total, lower and gap.
 struct Uncertainty {
     double *total, *lower, *upper, *epistemic, *gap;
 };

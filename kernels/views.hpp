@@ -50,6 +50,52 @@ bool is_view_of(PyObject* object) {
            PyArray_ISNOTSWAPPED(array) && (std::is_const_v<T> || PyArray_ISWRITEABLE(array));
 }
 
+// Room for the results of n instances: for each shape, which is that of the result of one, an array of
+// one axis more, in double precision, and None for None.
+inline nanobind::object room_for(npy_intp n, nanobind::sequence shapes) {
+    namespace nb = nanobind;
+    nb::list room;
+    for (nb::handle shape : shapes) {
+        if (shape.is_none()) {
+            room.append(shape);
+            continue;
+        }
+        npy_intp lengths[NPY_MAXDIMS] = {n};
+        int axes = 1;
+        for (nb::handle length : nb::cast<nb::tuple>(shape))
+            lengths[axes++] = nb::cast<npy_intp>(length);
+        nb::object made = nb::steal(PyArray_SimpleNew(axes, lengths, NPY_DOUBLE));
+        if (!made.is_valid()) throw nb::python_error();
+        room.append(made);
+    }
+    return room;
+}
+
+// Calls kernel(block, *results, *rest) if `block` is one of three axes that the kernels read as it is,
+// in double precision and of at most so many bytes, and returns its answer and the results, for which
+// it makes room; None if the block is another. In Python it would take as long as a small instance.
+inline nanobind::object at_once(nanobind::handle kernel, nanobind::handle block,
+                                nanobind::sequence shapes, std::size_t most, nanobind::tuple rest) {
+    namespace nb = nanobind;
+    if (!is_view_of<const double, 3>(block.ptr())) return nb::none();
+    auto* array = reinterpret_cast<PyArrayObject*>(block.ptr());
+    const auto bytes = static_cast<std::size_t>(PyArray_NBYTES(array));
+    if (bytes == 0 || bytes > most) return nb::none();
+    const nb::object room = room_for(PyArray_DIM(array, 0), shapes);
+    constexpr std::size_t kMost = 16;
+    PyObject* arguments[kMost] = {block.ptr()};
+    const std::size_t results = nb::len(room), last = 1 + results + rest.size();
+    if (last > kMost) throw nb::value_error("too many results");
+    for (std::size_t i = 0; i < results; ++i)
+        arguments[1 + i] = PyList_GET_ITEM(room.ptr(), static_cast<Py_ssize_t>(i));
+    for (std::size_t i = 0; i < rest.size(); ++i)
+        arguments[1 + results + i] = PyTuple_GET_ITEM(rest.ptr(), static_cast<Py_ssize_t>(i));
+    const nb::object answer =
+        nb::steal(PyObject_Vectorcall(kernel.ptr(), arguments, last, nullptr));
+    if (!answer.is_valid()) throw nb::python_error();
+    return nb::make_tuple(answer, room);
+}
+
 }  // namespace credalens
 
 namespace nanobind::detail {

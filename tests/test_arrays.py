@@ -102,6 +102,55 @@ def test_layout_changes_nothing_for_other_sets(kind, layout):
     assert_array_equal(Q.contains(LAYOUTS[layout](Q.center())), True)
 
 
+MEASURES = [cl.total_uncertainty, cl.aleatoric_uncertainty, cl.epistemic_uncertainty]
+SHAPES = [(1, 10, 10), (3, 10, 10), (4, 10, 10), (40, 2, 9), (9, 7, 1), (6, 1, 3), (2, 300, 4),
+          (5, 12, 100), (0, 3, 4), (6, 4), (2, 3, 4, 5)]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("measure", MEASURES)
+def test_an_array_is_measured_like_the_set_that_it_stands_for(measure, shape, dtype):
+    members = np.random.default_rng(3).dirichlet(np.full(shape[-1], 0.4), shape[:-1]).astype(dtype)
+    directly, asked = measure(members), measure(cl.ConvexHull(members))
+    if measure is cl.aleatoric_uncertainty:
+        assert_array_equal(directly.lower, asked.lower, strict=True)
+        directly, asked = directly.upper, asked.upper
+    assert_array_equal(directly, asked, strict=True)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda members: members * 1.01,
+        lambda members: -members,
+        lambda members: members * np.nan,
+        lambda members: members[..., :0],
+        lambda members: members[:, :0],
+        lambda members: members[0, 0],
+        lambda members: members[0, 0, 0],
+        lambda members: members.astype(str),
+        lambda members: members.astype(complex),
+    ],
+)
+def test_a_bad_array_is_refused_like_the_set_that_it_stands_for(measure, spoil):
+    wrong = np.asarray(spoil(P))
+    with pytest.raises(ValueError, match="members") as asked:
+        measure(cl.ConvexHull(wrong))
+    with pytest.raises(ValueError, match="members") as directly:
+        measure(wrong)
+    assert str(directly.value) == str(asked.value)
+
+
+@pytest.mark.parametrize("of", [np.asarray, cl.ConvexHull], ids=["array", "set"])
+def test_an_error_is_told_to_who_asked(monkeypatch, of):
+    monkeypatch.setattr("credalens.measures.distance.CERTIFIED", -1.0)
+    with pytest.warns(RuntimeWarning, match="6 of 6 instances are certified only to") as told:
+        cl.aleatoric_uncertainty(of(P))
+    assert [warning.filename for warning in told] == [__file__]
+
+
 def test_broadcast_members():
     x = np.broadcast_to(P[:1], P.shape)
     assert_array_equal(numbers(cl.quantify(x)), np.tile(EXPECTED[:, :1], len(P)))

@@ -535,6 +535,27 @@ def test_tolerance_is_inclusive_and_two_sided():
         assert _kernels.first_bad_row(rows, 2.0**-21, 1) == 0
 
 
+def test_at_once():
+    def kernel(block, first, none, second, *rest):
+        assert (first.shape, none, second.shape, rest) == ((4,), None, (4, 2), (7, "x"))
+        assert first.dtype == second.dtype == block.dtype
+        second[:] = 3.0
+        return "answer"
+
+    P = dirichlet(4, 3, 5)
+    shapes = [(), None, (2,)]
+    answer, (_, none, second) = _kernels.at_once(kernel, P, shapes, P.nbytes, (7, "x"))
+    assert (answer, none, second.tolist()) == ("answer", None, [[3.0, 3.0]] * 4)
+    others = [P.astype(np.float32), P.astype(">f8"), P[0], P[:, ::2], P[:0], P.tolist()]
+    for other in others:
+        assert _kernels.at_once(kernel, other, shapes, 1 << 20, (7, "x")) is None
+    assert _kernels.at_once(kernel, P, shapes, P.nbytes - 1, (7, "x")) is None
+    with pytest.raises(ZeroDivisionError):
+        _kernels.at_once(lambda block: 1 / 0, P, (), 1 << 20)
+    with pytest.raises(ValueError, match="too many"):
+        _kernels.at_once(lambda *all: None, P, [()] * 16, 1 << 20)
+
+
 #: Shapes of every way through the closed forms: in lanes, in lanes with sums, by signs, sorted,
 #: by rows, and too large for lanes.
 PASSING = [(21, 2, 3), (40, 3, 9), (21, 7, 10), (9, 10, 60), (9, 30, 3), (5, 210, 9), (3, 20, 900)]

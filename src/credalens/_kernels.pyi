@@ -1,3 +1,4 @@
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy import bool_, float64, int32, int64, uint8
@@ -6,6 +7,13 @@ from numpy.typing import NDArray
 _Float = NDArray[Any]
 _Out = NDArray[float64]
 
+def at_once(
+    kernel: Callable[..., Any],
+    block: Any,
+    shapes: Sequence[tuple[int, ...] | None],
+    most: int,
+    rest: tuple[Any, ...] = (),
+) -> tuple[Any, list[Any]] | None: ...
 def first_bad_row(rows: _Float, tolerance: float, threads: int) -> int: ...
 def closed_forms(
     members: _Float,
@@ -40,8 +48,8 @@ def solve_games(
 ) -> None: ...
 def tv_uncertainty(
     members: _Float,
-    total: _Out,
-    lower: _Out,
+    total: _Out | None,
+    lower: _Out | None,
     upper: _Out | None,
     epistemic: _Out | None,
     gap: _Out | None,

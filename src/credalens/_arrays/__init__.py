@@ -244,18 +244,6 @@ def _cut(
         yield first * per_index, stop * per_index, part.reshape(-1, *tail)
 
 
-def is_plain(array: Array, most: int = BLOCK_BYTES) -> bool:
-    """Say whether `array` is one block ``(n, M, K)`` as it is, without a thought to more."""
-    flags = array.flags
-    return (
-        array.dtype is DOUBLE
-        and array.ndim == 3
-        and 0 < array.nbytes <= most
-        and flags.c_contiguous
-        and flags.aligned
-    )
-
-
 def laid_out(array: Array, dtype: Any) -> Array:
     """Return `array` as the kernels read it, in C order and aligned; a copy if that must be."""
     block = np.ascontiguousarray(array, dtype)
@@ -277,12 +265,11 @@ def per_instance(
     None. Results come back with the leading axes of `array` and in its dtype, or in `dtype`. A
     kernel that returns True ends it: what it has left in its outputs is not looked at.
     """
-    if is_plain(array, BLOCK_BYTES if large else SMALL_BYTES) and dtype in (None, np.float64):
-        n = len(array)
-        if rows is None or n <= rows:
-            results = outputs(n, shapes)
-            kernel(array, *results)
-            return results
+    if dtype in (None, np.float64) and (rows is None or len(array) <= rows):
+        most = BLOCK_BYTES if large else SMALL_BYTES
+        found = _kernels.at_once(kernel, array, shapes, most)
+        if found is not None:  # nothing to cut or convert
+            return found[1]
     lead = array.shape[:-2]
     kind = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype)
     n = math.prod(lead)

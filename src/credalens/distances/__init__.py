@@ -56,12 +56,13 @@ def as_distance(distance: Any, n_classes: int | None = None) -> Distance:
            [1., 0., 1.],
            [2., 1., 0.]])
     """
-    if isinstance(distance, Distance):
+    if isinstance(distance, str):
+        if n_classes is None or n_classes <= FEW_CLASSES:
+            return _kept(distance, n_classes)
+    elif isinstance(distance, Distance):
         if n_classes is not None:
             distance.check_classes(n_classes)
         return distance
-    if isinstance(distance, str) and (n_classes is None or n_classes <= FEW_CLASSES):
-        return _kept(distance, n_classes)
     return NAMES[_validation.one_of(distance, "distance", NAMES)](n_classes)
 
 

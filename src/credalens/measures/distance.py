@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from credalens._arrays import Array
 from credalens._arrays.host import glimpse
 from credalens.distances import as_distance
 from credalens.measures.interval import Interval
 from credalens.sets.anywhere import anywhere
+from credalens.sets.members import tv_of_array
 
 #: Certified errors up to this need no word.
 CERTIFIED = 1e-6
 
 
-@anywhere
+def _total(members: Array) -> Any:
+    found = tv_of_array(members, ((), None, None, None, None))
+    return found and found[0]
+
+
+def _aleatoric(members: Array) -> Any:
+    found = tv_of_array(members, ((), (), (), None, ()))
+    if found is None:
+        return None
+    _, lower, upper, _, error = found
+    warn_of_error(error, "aleatoric uncertainty")
+    return Interval(lower, upper)
+
+
+def _epistemic(members: Array) -> Any:
+    found = tv_of_array(members, (None, None, None, (), None))
+    return found and found[3]
+
+
+@partial(anywhere, directly=_total)
 def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     """Return the distance of the set from full certainty, ``min_y max_{p in Q} d(p, delta_y)``.
 
@@ -52,7 +74,7 @@ def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     return Q.origin.wrap(as_distance(distance, Q.n_classes).total(Q.plain()))
 
 
-@anywhere
+@partial(anywhere, directly=_aleatoric)
 def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = False) -> Any:
     """Return the interval of ``min_y d(p, delta_y)``, p in the set.
 
@@ -88,14 +110,15 @@ def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     np.float64(0.5)
     """
     lower, upper, error = as_distance(distance, Q.n_classes).aleatoric(Q.plain())
-    interval = Interval(Q.origin.wrap(lower), Q.origin.wrap(upper))
+    wrap = Q.origin.wrap
+    interval = Interval(wrap(lower), wrap(upper))
     if return_error:
-        return interval, Q.origin.wrap(error)
+        return interval, wrap(error)
     warn_of_error(error, "aleatoric uncertainty")
     return interval
 
 
-@anywhere
+@partial(anywhere, directly=_epistemic)
 def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = False) -> Any:
     """Return half the diameter of the set, ``max_{p, q in Q} d(p, q) / 2``.
 

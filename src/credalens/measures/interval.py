@@ -26,6 +26,11 @@ class Interval:
     #: Largest values, ``(...)``.
     upper: Any
 
+    def __init__(self, lower: Any, upper: Any) -> None:
+        # Twice as fast as what a frozen dataclass does, which a single instance would notice.
+        ends = self.__dict__
+        ends["lower"], ends["upper"] = lower, upper
+
     @property
     def midpoint(self) -> Any:
         """Middle of the interval."""

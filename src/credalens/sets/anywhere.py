@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 _NOTHING: Any = object()
 
-#: What a set says of itself without looking at its data, or says where they are.
+#: What a set says of itself without looking at its data, or says where they are; and the questions
+#: that only total variation puts, always to a `plain` set.
 OF_ITSELF = (
     "answer",
     "batch_shape",
@@ -35,6 +36,8 @@ OF_ITSELF = (
     "on_host",
     "plain",
     "settled",
+    "tv_closed_forms",
+    "tv_uncertainty",
 )
 #: Questions whose first argument may have one row per instance, and those answered by sets.
 BY_INSTANCE = ("contains", "translate")
@@ -201,8 +204,13 @@ def _asked(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     return ask
 
 
-def anywhere(function: F) -> F:
-    """Let a function of a credal set take sets, and bare members, wherever their data are."""
+def anywhere(function: F, directly: Callable[[Array], Any] | None = None) -> F:
+    """Let a function of a credal set take sets, and bare members, wherever their data are.
+
+    Given an array of NumPy and nothing else, it first asks `directly`, which takes the array to the
+    kernel without making a set, and returns None where that cannot be: making a set and asking it
+    takes longer than measuring a single instance.
+    """
     from credalens.sets import as_credal_set
 
     signature = inspect.signature(function)
@@ -210,7 +218,11 @@ def anywhere(function: F) -> F:
 
     @functools.wraps(function)
     def measure(given: Any = _NOTHING, /, *args: Any, **kwargs: Any) -> Any:
-        if given is _NOTHING:
+        if directly is not None and type(given) is np.ndarray and not (args or kwargs):
+            answer = directly(given)
+            if answer is not None:
+                return answer
+        elif given is _NOTHING:
             if first not in kwargs:
                 signature.bind()  # the error that a call without arguments gets
             given = kwargs.pop(first)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import AS_WANTED, Array, is_plain, outputs, per_instance
+from credalens._arrays import AS_WANTED, BLOCK_BYTES, Array, per_instance
 from credalens.sets.base import CredalSet, HasDiameter, is_tv
 from credalens.sets.events import event_count
 
@@ -35,6 +35,26 @@ class CostGame:
         payoff /= self.scale
         # Rows may sum to a little more than 1; the solver needs what is positive.
         return np.clip(payoff, 1.0 - 1e-3, None, out=payoff)
+
+
+def checking(dtype: np.dtype[Any]) -> float:
+    """Return the tolerance for rows of `dtype` that a kernel checks while it reads them."""
+    # A little less than what the door allows, so that the door has the last word.
+    return 0.999 * _validation.tolerance_of(dtype)
+
+
+CHECKING_DOUBLES = checking(np.dtype(np.float64))
+
+
+def tv_of_array(members: Array, shapes: Sequence[tuple[()] | None]) -> list[Any] | None:
+    """Return what `MemberSet.tv_uncertainty` does, of a good array that can be read as it is.
+
+    `shapes` has ``()`` for what is wanted and None for the rest. Of every other array, None.
+    """
+    found = _kernels.at_once(
+        _kernels.tv_uncertainty, members, shapes, BLOCK_BYTES, (AS_WANTED, CHECKING_DOUBLES)
+    )
+    return None if found is None or found[0] >= 0 else found[1]
 
 
 class MemberSet(CredalSet):
@@ -116,12 +136,13 @@ class MemberSet(CredalSet):
         known to be good; it returns the first instance that is not, or -1.
         """
         array, state = self._array, self.__dict__
-        # A little less than what the door allows, so that the door has the last word.
-        trusted = "_members" in state
-        tolerance = -1.0 if trusted else 0.999 * _validation.tolerance_of(array.dtype)
-        if is_plain(array) and (rows is None or len(array) <= rows):  # nothing to cut or convert
-            results = outputs(len(array), shapes)
-            failed = kernel(array, *results, AS_WANTED, tolerance) >= 0
+        tolerance = -1.0 if "_members" in state else checking(array.dtype)
+        found = None
+        if rows is None or len(array) <= rows:
+            found = _kernels.at_once(kernel, array, shapes, BLOCK_BYTES, (AS_WANTED, tolerance))
+        if found is not None:  # nothing to cut or convert
+            bad, results = found
+            failed = bad >= 0
         else:
             failed = False
 
