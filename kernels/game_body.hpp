@@ -1,12 +1,6 @@
 // Part of game.cpp, for one instruction set: included by each_set.hpp after vector_body.hpp. Nothing of
 // the standard library is called here either.
 
-CREDALENS_INLINE Marks lanes() {
-    Marks numbers;
-    for (int i = 0; i < kWidth; ++i) numbers[i] = i;
-    return numbers;
-}
-
 CREDALENS_INLINE double* column(const GameWorkspace& g, int j) {
     return g.tableau + static_cast<std::size_t>(j) * g.stride;
 }
@@ -21,16 +15,6 @@ CREDALENS_INLINE bool is_slack(const GameWorkspace& g, int variable) {
     return variable >= g.columns;
 }
 
-CREDALENS_INLINE double top(const Lanes& v) {
-#if CREDALENS_LANES == 8
-    return _mm512_reduce_max_pd((__m512d)v);
-#else
-    double best = v[0];
-    for (int i = 1; i < kWidth; ++i) best = v[i] > best ? v[i] : best;
-    return best;
-#endif
-}
-
 // The largest value for sign = 1, the smallest for sign = -1. There is room for whole vectors.
 CREDALENS_INLINE double extreme(const double* values, int count, double sign) {
     const Lanes first = sign * (Lanes{} + values[0]);
@@ -38,7 +22,7 @@ CREDALENS_INLINE double extreme(const double* values, int count, double sign) {
     int i = 0;
     for (; i + kWidth <= count; i += kWidth) best = larger(best, sign * load(values + i));
     if (i < count) best = larger(best, lanes() < count - i ? sign * load(values + i) : first);
-    return sign * top(best);
+    return sign * largest_lane(best);
 }
 
 // The first place of a value; 0 if it is nowhere, as a NaN is.
@@ -152,13 +136,13 @@ CREDALENS_INLINE int leaving_row(const GameWorkspace& g, int c, const Tolerance&
         const Lanes rate = load(t + i), room = larger(kRoundUp * load(b + i), none) + tol.harris;
         steps = smaller(steps, room / (rate > tol.pivot ? rate : none + 1e-300));
     }
-    const Lanes step = none - top(-steps);
+    const Lanes step = none - largest_lane(-steps);
     Lanes largest = none + tol.pivot;
     for (int i = 0; i < g.rows; i += kWidth) {
         const Lanes rate = load(t + i);
         largest = larger(largest, load(b + i) <= step * rate ? rate : none);
     }
-    const double chosen = top(largest);
+    const double chosen = largest_lane(largest);
     if (chosen == tol.pivot) return -1;
     for (int i = 0; i < g.rows; i += kWidth) {
         const Lanes rate = load(t + i), blocking = load(b + i) <= step * rate ? rate : none;

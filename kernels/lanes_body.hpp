@@ -216,12 +216,6 @@ CREDALENS_INLINE bool any(const Marks& marks) {
 #endif
 }
 
-CREDALENS_INLINE double largest_lane(const Lanes& v) {
-    double best = v[0];
-    for (int i = 1; i < kWidth; ++i) best = v[i] > best ? v[i] : best;
-    return best;
-}
-
 CREDALENS_INLINE double sum_of(const Lanes& v) {
     double sum = 0;
     for (int i = 0; i < kWidth; ++i) sum += v[i];

@@ -16,9 +16,7 @@ CREDALENS_INLINE void by_eights(const T* row, int K, double* sums, double* lows)
     if (y < K)  // the last eight, without those that were counted
         for (int part = 0; part < kParts; ++part) {
             const Lanes x = load(row + K - 8 + part * kWidth);
-            Marks place;
-            for (int i = 0; i < kWidth; ++i) place[i] = part * kWidth + i;
-            add(part, place >= y - (K - 8) ? x : Lanes{});
+            add(part, lanes() + part * kWidth >= y - (K - 8) ? x : Lanes{});
         }
     __builtin_memcpy(sums, sum, sizeof sum);
     __builtin_memcpy(lows, low, sizeof low);

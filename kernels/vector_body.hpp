@@ -55,3 +55,20 @@ CREDALENS_INLINE unsigned equal_bits(const Lanes& a, const Lanes& b) {
     return bits_of(a == b);
 #endif
 }
+
+// 0, 1, 2, ...
+CREDALENS_INLINE Marks lanes() {
+    Marks numbers;
+    for (int i = 0; i < kWidth; ++i) numbers[i] = i;
+    return numbers;
+}
+
+CREDALENS_INLINE double largest_lane(const Lanes& v) {
+#if CREDALENS_LANES == 8
+    return _mm512_reduce_max_pd((__m512d)v);
+#else
+    double best = v[0];
+    for (int i = 1; i < kWidth; ++i) best = v[i] > best ? v[i] : best;
+    return best;
+#endif
+}
