@@ -1,6 +1,6 @@
 // Compiles what is in CREDALENS_BODY, a name in quotes, for several instruction sets, in a namespace
 // each; CREDALENS_BEST(function, ...) calls the one of this machine. To be included once in a source
-// file, inside its own namespace.
+// file, inside its own namespace, after simd.hpp, <cstdint> and, for several sets, <immintrin.h>.
 //
 // Vector types are split up for the instruction set of the function that they are written in, which
 // for the clones of simd.hpp is the baseline; so each set has functions of its own here.

@@ -1,6 +1,6 @@
-// Sums of short rows, small systems of equations, and the weights under which many
-// members mix to even shares of the classes. Nothing has more entropy than even shares, nor a smaller
-// largest probability: where they are a mixture, they answer both.
+// Sums of short rows, small systems of equations, and the weights under which many members mix to even
+// shares of the classes. Nothing has more entropy than even shares, nor a smaller largest probability:
+// where they are a mixture, they answer both.
 #pragma once
 
 #include <cstddef>

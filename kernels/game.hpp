@@ -32,7 +32,8 @@ struct GameWorkspace {
     double shift, sign;  // the program's coefficients are shift + sign * game
     double* image;       // (pitch): the columns of the game combined by x, or by the worst of them
 
-    double* tableau;   // (columns + 1, stride): nonbasic columns, right-hand side
+    double* tableau;   // (columns + 1, stride): nonbasic columns, right-hand side; room for whole
+                       // vectors of columns, of which nobody uses what is in the last ones
     double* reduced;   // (columns + 1): profit of each nonbasic column
     int stride;        // grows with the number of rows in use, up to pitch
     int rows;          // rows in use: all of them, or those generated so far

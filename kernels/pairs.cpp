@@ -31,8 +31,8 @@ constexpr int kMostMembersAlong = 128;
 // themselves, but for rows that are shorter than a vector.
 constexpr std::size_t kMostExtremesInLanes = 512;
 constexpr std::size_t kMostShortRowsInLanes = 2048;
-// Fewer instances leave most lanes empty. Sums would be added up in another order, extremes are the
-// same.
+// Fewer instances leave most lanes empty. Extremes of numbers are the same there; sums would be added
+// up in another order, and of a NaN, which only a check keeps out, other things are said.
 constexpr std::size_t kMinExtremesInLanes = 4;
 
 // Scratch memory of one thread, sized once for (M, K).
@@ -298,7 +298,7 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
     const std::size_t size = static_cast<std::size_t>(M) * K;
     FirstBad first;
     const bool small = size <= (K < kLanes ? kMostShortRowsInLanes : kMostExtremesInLanes) &&
-                       (n >= kMinExtremesInLanes || out.lower_sum);
+                       (n >= kMinExtremesInLanes || out.lower_sum || tolerance < 0);
     if (out.diameter ? !insist && method == PairMethod::plain : small) {
         const bool along = out.diameter && (size > kMostInLanes ||
                                             (K >= kMinAlong && M <= kMostMembersAlong));

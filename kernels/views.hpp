@@ -62,8 +62,10 @@ inline nanobind::object room_for(npy_intp n, nanobind::sequence shapes) {
         }
         npy_intp lengths[NPY_MAXDIMS] = {n};
         int axes = 1;
-        for (nb::handle length : nb::cast<nb::tuple>(shape))
+        for (nb::handle length : nb::cast<nb::tuple>(shape)) {
+            if (axes == NPY_MAXDIMS) throw nb::value_error("too many axes");
             lengths[axes++] = nb::cast<npy_intp>(length);
+        }
         nb::object made = nb::steal(PyArray_SimpleNew(axes, lengths, NPY_DOUBLE));
         if (!made.is_valid()) throw nb::python_error();
         room.append(made);
@@ -79,13 +81,14 @@ inline nanobind::object at_once(nanobind::handle kernel, nanobind::handle block,
     namespace nb = nanobind;
     if (!is_view_of<const double, 3>(block.ptr())) return nb::none();
     auto* array = reinterpret_cast<PyArrayObject*>(block.ptr());
+    if (PyArray_TYPE(array) != NPY_DOUBLE) return nb::none();  // results have the type of the block
     const auto bytes = static_cast<std::size_t>(PyArray_NBYTES(array));
     if (bytes == 0 || bytes > most) return nb::none();
     const nb::object room = room_for(PyArray_DIM(array, 0), shapes);
     constexpr std::size_t kMost = 16;
     PyObject* arguments[kMost] = {block.ptr()};
     const std::size_t results = nb::len(room), last = 1 + results + rest.size();
-    if (last > kMost) throw nb::value_error("too many results");
+    if (last > kMost) throw nb::value_error("too many arguments");
     for (std::size_t i = 0; i < results; ++i)
         arguments[1 + i] = PyList_GET_ITEM(room.ptr(), static_cast<Py_ssize_t>(i));
     for (std::size_t i = 0; i < rest.size(); ++i)

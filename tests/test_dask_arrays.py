@@ -81,6 +81,7 @@ MEASURES = {
         Q.lower(), Q.upper(), Q.lower([0, 1, 2, 3.5]), Q.upper(np.eye(4)[:3]), Q.center(),
         Q.lower_probability([0, 3]), Q.lower_probabilities(), Q.choquet([0, 1, 2, 3.5]),
         Q.is_two_monotone(), Q.contains([0.25] * 4), Q.maximin(),
+        Q.tv_uncertainty(), Q.tv_closed_forms(epistemic=True),
     ),
 }  # fmt: skip
 

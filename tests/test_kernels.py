@@ -3,6 +3,8 @@
 These tests also run under AddressSanitizer and UBSan, so that an access outside a row is seen.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -552,8 +554,31 @@ def test_at_once():
     assert _kernels.at_once(kernel, P, shapes, P.nbytes - 1, (7, "x")) is None
     with pytest.raises(ZeroDivisionError):
         _kernels.at_once(lambda block: 1 / 0, P, (), 1 << 20)
-    with pytest.raises(ValueError, match="too many"):
+    with pytest.raises(ValueError, match="too many arguments"):
         _kernels.at_once(lambda *all: None, P, [()] * 16, 1 << 20)
+
+
+@dtypes
+@pytest.mark.parametrize("shape", [(9, 2, 3), (9, 10, 3), (9, 10, 10), (9, 30, 17), (9, 5, 100)])
+def test_a_few_instances_are_found_as_many_are(dtype, shape):
+    P = dirichlet(*shape).astype(dtype)
+    P[:, :, 0] = P[:, :1, 0]  # ties
+    expected = np.empty((3, 9))
+    _kernels.closed_forms(P, *expected, None, 1)
+    for n in range(1, 6):
+        for wanted in itertools.product([True, False], repeat=3):
+            found = [np.empty(n) if want else None for want in wanted]
+            _kernels.closed_forms(P[:n], *found, None, 1, 10.0)
+            for one, all_of_them in zip(found, expected, strict=True):
+                if one is not None:
+                    assert_array_equal(one, all_of_them[:n])
+
+
+def test_the_upper_end_needs_the_others():
+    total, lower, upper, gap = np.empty((4, 2))
+    for outputs in [(None, lower, upper, None, gap), (total, lower, upper, None, None)]:
+        with pytest.raises(ValueError, match="upper needs"):
+            _kernels.tv_uncertainty(dirichlet(2, 3, 4), *outputs, 1)
 
 
 #: Shapes of every way through the closed forms: in lanes, in lanes with sums, by signs, sorted,

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 _NOTHING: Any = object()
 
-#: What a set says of itself without looking at its data, or says where they are; and the questions
-#: that only total variation puts, always to a `plain` set.
+#: What a set says of itself without looking at its data, or says where they are.
 OF_ITSELF = (
     "answer",
     "batch_shape",
@@ -36,8 +35,6 @@ OF_ITSELF = (
     "on_host",
     "plain",
     "settled",
-    "tv_closed_forms",
-    "tv_uncertainty",
 )
 #: Questions whose first argument may have one row per instance, and those answered by sets.
 BY_INSTANCE = ("contains", "translate")
