@@ -77,14 +77,14 @@ def core_corners(values: Array, n_classes: int) -> Array:
         slack = points @ inside - values[event]
         keep, out = slack >= -ON_FACE, np.flatnonzero(slack < -ON_FACE)
         new_points, new_faces = [points[keep]], [on_face[keep]]
-        faces = on_face.astype(np.float32)
+        # In double precision: with single ones, OpenBLAS may look at what lies behind a short row
+        # and raise the flag of an invalid value.
+        faces = on_face.astype(np.float64)
         for i in np.flatnonzero(slack > ON_FACE) if len(out) else ():
             # An edge is where at least K - 2 faces meet; few pairs have so many in common.
             near = out[faces[out] @ faces[i] >= K - 2]
             shared = on_face[i] & on_face[near]
-            others = (
-                shared.astype(np.float32) @ faces.T == shared.sum(axis=1, dtype=np.float32)[:, None]
-            )
+            others = shared.astype(np.float64) @ faces.T == shared.sum(axis=1)[:, None]
             edge = others.sum(axis=1) == 2
             ends = near[edge]
             share = (slack[i] / (slack[i] - slack[ends]))[:, None]
