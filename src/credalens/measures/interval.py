@@ -27,7 +27,7 @@ class Interval:
     upper: Any
 
     def __init__(self, lower: Any, upper: Any) -> None:
-        # Twice as fast as what a frozen dataclass does, which a single instance would notice.
+        # What a frozen dataclass does takes longer, which a single instance would notice.
         ends = self.__dict__
         ends["lower"], ends["upper"] = lower, upper
 
