@@ -2,7 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-SOURCES := $(wildcard kernels/*) pyproject.toml
+SOURCES := $(wildcard kernels/* kernels/*/*) pyproject.toml
 JOBS ?= 2
 
 .PHONY: demo test test-fast test-torch lint bench docs dist sanitize portable clean
@@ -25,6 +25,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_words.py
 
 # In the environment with PyTorch, which the peer probly needs; it is left out where it is not to
 # be had.
@@ -44,7 +45,7 @@ docs: $(VENV)/.ready
 # An archive of the sources and, from it, a wheel for every Python at hand, each tried with its tests
 # in an environment of its own that has no compiler.
 PYTHONS ?= python3.11 python3.12 python3.13
-WHEEL_TESTS := tests/test_kernels.py tests/test_kernels_sets.py tests/test_entropy.py tests/test_quantify.py tests/test_hull.py tests/test_cli.py
+WHEEL_TESTS := tests/test_kernels.py tests/test_kernels_sets.py tests/measures/test_entropy.py tests/measures/test_quantify.py tests/sets/test_hull.py tests/cli/test_commands.py
 dist: $(VENV)/.ready
 	rm -rf dist build/dist
 	$(BIN)/pip install --quiet build
@@ -57,7 +58,7 @@ dist: $(VENV)/.ready
 	  $$bin/pip install --quiet --upgrade pip; \
 	  $$bin/pip wheel --quiet --no-deps --wheel-dir dist dist/credalens-*.tar.gz; \
 	  wheel=$$(echo dist/credalens-*-$$tag-*.whl); \
-	  CC=/bin/false CXX=/bin/false $$bin/pip install --quiet "$$wheel[report]" --group wheel; \
+	  CC=/bin/false CXX=/bin/false $$bin/pip install --quiet "$$wheel[report,sklearn,plots]" --group wheel; \
 	  $$bin/python -m pytest -q -p no:cacheprovider -c pyproject.toml $(WHEEL_TESTS); \
 	  $$bin/credalens doctor | head -2; \
 	done
@@ -78,6 +79,7 @@ else
 	  PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH="$(CURDIR)/build/sanitized:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
 	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py $(CURDIR)/tests/test_kernels_sets.py \
+	  $(CURDIR)/tests/test_kernels_second_order.py $(CURDIR)/tests/evaluation/test_resampling.py \
 	  $(CURDIR)/tests/test_pullbacks.py
 endif
 
@@ -87,7 +89,8 @@ portable: $(VENV)/.portable
 	  PYTHONPATH="$(CURDIR)/build/portable:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
 	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py $(CURDIR)/tests/test_kernels_sets.py \
-	  $(CURDIR)/tests/test_entropy.py $(CURDIR)/tests/test_total_variation.py
+	  $(CURDIR)/tests/test_kernels_second_order.py $(CURDIR)/tests/evaluation/test_resampling.py \
+	  $(CURDIR)/tests/measures/test_entropy.py $(CURDIR)/tests/measures/test_total_variation.py
 
 $(VENV)/.portable: $(VENV)/.ready $(SOURCES)
 	rm -rf build/portable
@@ -107,11 +110,11 @@ $(VENV)/bin/python:
 	$(BIN)/pip install --quiet --upgrade pip
 
 $(VENV)/.demo-ready: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/pip install --quiet -e ".[report]"
+	$(BIN)/pip install --quiet -e ".[report,sklearn,plots]"
 	touch $@
 
 $(VENV)/.ready: $(VENV)/.demo-ready
-	$(BIN)/pip install --quiet --group test --group lint \
+	$(BIN)/pip install --quiet -e ".[all]" --group test --group lint \
 	  "scikit-build-core>=0.11" "nanobind>=2.4" "setuptools-scm>=8" cmake ninja
 	touch $@
 
@@ -119,7 +122,7 @@ $(VENV)-torch/.ready: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)-torch
 	$(VENV)-torch/bin/pip install --quiet --upgrade pip
 	$(VENV)-torch/bin/pip install --quiet torch==2.13.0
-	$(VENV)-torch/bin/pip install --quiet -e . --group test jax
+	$(VENV)-torch/bin/pip install --quiet -e ".[all]" --group test jax
 	$(VENV)-torch/bin/pip install --quiet --no-deps torchmetrics lightning-utilities probly==0.3.0 tqdm
 	touch $@
 

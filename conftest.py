@@ -11,6 +11,8 @@ import pytest
 collect_ignore_glob = ["docs/_ext/*"]
 if not find_spec("torch"):
     collect_ignore_glob.append("src/credalens/predictors/torch/*")
+if not find_spec("distributed"):
+    collect_ignore_glob.append("src/credalens/engine/*")
 
 # No windows, also where there is a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")

@@ -1,1 +1,1 @@
-"""Speed, shown as a ratio to something else measured in the same run: ``make bench``."""
+"""Benchmarks: times as ratios to other implementations in the same run (``make bench``)."""

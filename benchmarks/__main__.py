@@ -1,7 +1,7 @@
 """Run the benchmarks: ``python -m benchmarks [NAME ...] [--quick]``.
 
-The suites ask whether what is required is met; ``grid`` compares everything with its peers and
-writes ``docs/comparison.md``.
+The suites check required ratios; ``grid`` compares every measure with its peers and writes
+``docs/comparison.md``.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ import scipy
 
 from benchmarks.harness import markdown
 from credalens import _kernels
-from credalens._arrays import num_threads
+from credalens._backend import num_threads
 
 SUITES = {
     "total_variation": "Total variation",
     "entropy_hartley": "Entropy and Hartley families",
+    "second_order": "Second-order measures, scoring rules, possibility",
     "measures": "Every row of the measure table",
     "distances": "Other distances",
     "sets": "Other credal sets",
     "tensors": "Tensors and gradients",
     "predictors": "Credal predictors",
     "diagnosis": "Diagnosis of members",
+    "selective": "Selective prediction",
 }
 RESULTS = Path(__file__).parent / "results"
 
@@ -35,12 +37,12 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suites", nargs="*", help=f"any of {', '.join(SUITES)}, grid; default all")
-    parser.add_argument("--quick", action="store_true", help="the smaller sizes of the grid alone")
-    parser.add_argument("--only", action="append", help="one case of the grid; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="only the smaller sizes of the grid")
+    parser.add_argument("--only", action="append", help="a case of the grid; can be repeated")
     chosen = parser.parse_args()
     unknown = set(chosen.suites) - {*SUITES, "grid"}
     if unknown:
-        parser.error(f"no suite is called {min(unknown)!r}; a case of the grid follows --only")
+        parser.error(f"unknown suite {min(unknown)!r}; pass a case of the grid with --only")
     names = chosen.suites or (["grid"] if chosen.quick or chosen.only else [*SUITES, "grid"])
     RESULTS.mkdir(exist_ok=True)
     missed = 0

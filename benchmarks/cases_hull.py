@@ -1,4 +1,4 @@
-"""The convex hull of M predictions: every measure, its peers and its sizes."""
+"""Convex hulls: every measure, its peers and its sizes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ EVENTS = axes(BASE, N=(1, 100, 10_000), M=(2, 40, 160), K=(3, 6, 14, 18))
 GENERAL = axes(Size(100, 10, 10), N=(1, 10, 1000), M=(2, 5, 20), K=(3, 30, 100))
 FEW = axes(Size(100, 10, 5), N=(1, 10, 1000), M=(2, 40), K=(3, 4, 6))
 
-#: Sizes off the axes, for which something is required.
+#: Further sizes, at which ratios are required.
 BATCHES = {"further": (Size(10_000, 10, 10), Size(10_000, 10, 100))}
 
-#: Permutations, each with its reverse, of the sampled Hartley measure.
+#: Pairs of antithetic permutations of the sampled Hartley measure.
 PAIRS = 500
 
 
 def uniform(size):
-    """Members uniform on the simplex: they disagree, which is the hard case."""
+    """Return members uniform on the simplex, which disagree: the most expensive case."""
     return (dirichlet((size.N, size.M, size.K), seed=size.K),)
 
 
 def single(size):
-    """The same in single precision, as networks give them."""
+    """Return the same members in single precision."""
     return (dirichlet((size.N, size.M, size.K), np.float32, seed=size.K),)
 
 
 def confident(size):
-    """Members that give a third of the classes exactly nothing, as float32 softmax outputs do."""
+    """Return members with probability zero for a third of the classes, as in float32 softmax."""
     P = dirichlet((size.N, size.M, size.K), seed=size.K)
     P[np.broadcast_to(np.random.default_rng(0).random((size.N, 1, size.K)) < 1 / 3, P.shape)] = 0
     P[:, :, 0] += 1e-3
@@ -45,7 +45,7 @@ def confident(size):
 
 
 def each(function):
-    """Return a peer for one instance as a peer for a batch."""
+    """Return a function of a batch from a function of one instance."""
 
     def run(P):
         return np.array([function(p) for p in P])
@@ -66,14 +66,14 @@ def _pot():
 
 
 def few(most):
-    """Say up to how many classes a peer is run."""
+    """Return whether a peer is run, by the number of classes."""
     return lambda size: most >= size.K and size.N * size.M * 2**size.K <= 2e9
 
 
 READ = Peer("read limit", peers_batch.read, limit=True, whole=True)
-CHECKED = 'every row is checked, in the same pass (`validate="later"`); NumPy does not check'
-UNCHECKED = "`validate=False`, for arrays that are known to be good: NumPy does not check either"
-ALL_EVENTS = "2^K events for every instance in memory"
+CHECKED = 'credalens validates every row in the same pass (`validate="later"`); NumPy does not'
+UNCHECKED = "`validate=False`: neither credalens nor NumPy validates the rows"
+ALL_EVENTS = "stores 2^K events per instance"
 
 
 def numpy(function, *, whole=True, **more):
@@ -110,8 +110,8 @@ def _games(cost=None):
     make = (lambda p: 1 - p) if cost is None else (lambda p: p @ cost(p.shape[1]))
     return (
         Peer("SciPy linprog", each(lambda p: peers_lp.linprog_game(make(p)))),
-        Peer("highspy, one solver kept", lambda P: _highs(P, cost, True), loads=_highspy),
-        Peer("highspy, a solver each", lambda P: _highs(P, cost, False), loads=_highspy),
+        Peer("highspy, solver reused", lambda P: _highs(P, cost, True), loads=_highspy),
+        Peer("highspy, new solver per problem", lambda P: _highs(P, cost, False), loads=_highspy),
     )
 
 
@@ -146,7 +146,7 @@ CASES = (
     Case("AU_lower", "hull", uniform,
          lambda P: cl.ConvexHull(P, validate="later").tv_closed_forms(epistemic=False)[1],
          (numpy(peers_batch.aleatoric_lower), READ), WIDE,
-         note="asked of the set: the measure always returns both ends"),
+         note="a method of the set is timed, because the measure always computes both ends"),
     Case("AU_upper", "hull", uniform, lambda P: cl.aleatoric_uncertainty(P).upper,
          (Peer("paper's pseudocode, linprog", each(peers.linprog_upper)), *_games()[1:]),
          USUAL | BATCHES, certificate=lambda P: cl.aleatoric_uncertainty(P, return_error=True)[1]),
@@ -189,9 +189,9 @@ CASES = (
     Case("GH sampled", "hull", uniform, _sampled,
          (numpy(lambda P: peers_batch.hartley_sample(P, PAIRS), tolerance=0.1, whole=False),),
          axes(Size(100, 10, 10), N=(1, 10, 1000), M=(2, 40), K=(30, 100)),
-         note=f"both draw {PAIRS} permutations and their reverses; the estimates differ by chance"),
+         note=f"both draw {PAIRS} antithetic pairs of permutations; the estimates are random"),
     Case("MMI tv", "hull", uniform, cl.maximum_mean_imprecision,
-         (numpy(lambda P: peers_batch.widest_event(*peers_batch.event_ends(P)),
+         (numpy(lambda P: peers_batch.widest_event(*peers_batch.event_bounds(P)),
                 most=few(14), why_not=ALL_EVENTS, whole=False),
           by_pdist(lambda P: P, "cityblock", 0.5)), EVENTS),
     Case("MMI ordinal", "hull", uniform, lambda P: cl.maximum_mean_imprecision(P, "ordinal"),

@@ -1,4 +1,4 @@
-"""Boxes, neighbourhoods and capacities: every measure, its peers and its sizes."""
+"""Probability intervals, neighbourhoods and capacities: every measure, its peers and its sizes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchmarks.total_variation import dirichlet
 NARROW = axes(Size(1000, 0, 10), N=(1, 100, 10_000), K=(3, 14, 20))
 WIDE = axes(Size(1000, 0, 10), N=(1, 100, 10_000), K=(3, 30, 100))
 CAPACITY = axes(Size(1000, 0, 6), N=(1, 100, 10_000), K=(3, 8, 10))
-CORNERS = axes(Size(100, 0, 5), N=(1, 10, 1000), K=(3, 4, 7))
+VERTICES = axes(Size(100, 0, 5), N=(1, 10, 1000), K=(3, 4, 7))
 
-ORDERS = "K! corners"
+MARGINALS = "K! extreme points"
 
 
 def boxes(size):
-    """Return the box round ten members."""
+    """Return the class bounds of ten members."""
     P = dirichlet((size.N, 10, size.K), seed=size.K)
     return P.min(axis=1), P.max(axis=1)
 
@@ -31,7 +31,7 @@ def neighbourhoods(size):
 
 
 def masses(size):
-    """Return masses on random events; a third of them bear none."""
+    """Return masses of all events; a third of them are zero."""
     rng = np.random.default_rng(size.K)
     m = rng.exponential(size=(size.N, 1 << size.K)) * (rng.random((size.N, 1 << size.K)) < 2 / 3)
     m[:, 0] = 0.0
@@ -66,8 +66,10 @@ def _events(function, most=14):
                 why_not=ALL_EVENTS, whole=True)  # fmt: skip
 
 
-def _corners(function, most=7):
-    return Peer("NumPy, all corners", function, most=lambda size: most >= size.K, why_not=ORDERS)
+def _vertices(function, most=7):
+    return Peer(
+        "NumPy, all extreme points", function, most=lambda size: most >= size.K, why_not=MARGINALS
+    )
 
 
 def _linprog(function):
@@ -89,40 +91,40 @@ def _probly(name, kind, reason=""):
 
 
 def _old_probly(name):
-    """Return probly's measure of the box round members; the corners of the box do as members."""
+    """Return probly's measure of the intervals of members; the bounds are passed as members."""
     run = peers_probly.old(name)
     return Peer("probly 0.3.0", lambda a, b: run(np.stack([a, b], axis=1)), 1e-4,
                 loads=peers.load_probly)  # fmt: skip
 
 
 def _cases(of, kind, make, sizes, found):
-    """Return a case for every measure, with the peers that `found` has for it."""
+    """Return a case for every measure, with its peers in `found`."""
     for name, measure in MEASURES.items():
         chosen = sizes.get(name, sizes["all"])
         yield Case(name, of, make, _ours(kind, measure), tuple(found.get(name, ())), chosen)
 
 
-_BOX = peers_sets.questions(peers_sets.box_events)
-_CONTAMINATION = peers_sets.questions(peers_sets.contamination_events)
-_BALL = peers_sets.questions(peers_sets.ball_events)
-_CAPACITY = peers_sets.questions(peers_sets.capacity_events)
-_BELIEF = peers_sets.questions(peers_sets.belief_events)
+_BOX = peers_sets.event_measures(peers_sets.box_events)
+_CONTAMINATION = peers_sets.event_measures(peers_sets.contamination_events)
+_BALL = peers_sets.event_measures(peers_sets.ball_events)
+_CAPACITY = peers_sets.event_measures(peers_sets.capacity_events)
+_BELIEF = peers_sets.event_measures(peers_sets.belief_events)
 
 
-def _capacity_peers(asked, events):
+def _capacity_peers(measures, events):
     return {
-        "TU": [_numpy(asked["TU"])],
-        "AU_lower": [_numpy(asked["AU_lower"])],
+        "TU": [_numpy(measures["TU"])],
+        "AU_lower": [_numpy(measures["AU_lower"])],
         "AU_upper": [_linprog(lambda v: peers_lp.capacity_upper(events(v)))],
-        "EU": [_numpy(asked["EU"])],
+        "EU": [_numpy(measures["EU"])],
         "S*": [_slsqp(lambda v: peers_lp.capacity_entropy(events(v)), most=8)],
-        "S_*": [_corners(asked["S_*"])],
-        "GH": [_numpy(asked["GH"])],
-        "imprecision bound": [_numpy(asked["bound"])],
+        "S_*": [_vertices(measures["S_*"])],
+        "GH": [_numpy(measures["GH"])],
+        "imprecision bound": [_numpy(measures["bound"])],
     }
 
 
-RELAXED = "takes the box round the ball, a larger set"
+RELAXED = "uses the probability intervals of the ball, a larger set"
 
 CASES = (
     *_cases("intervals", cl.ProbabilityIntervals, boxes, {"all": WIDE, "EU": NARROW, "GH": NARROW,
@@ -133,7 +135,7 @@ CASES = (
         "EU": [_events(_BOX["EU"])],
         "S*": [_slsqp(peers_lp.box_entropy), _probly("upper_entropy", peers_probly.intervals),
                _old_probly("upper_entropy")],
-        "S_*": [_corners(_BOX["S_*"]), _probly("lower_entropy", peers_probly.intervals),
+        "S_*": [_vertices(_BOX["S_*"]), _probly("lower_entropy", peers_probly.intervals),
                 _old_probly("lower_entropy")],
         "GH": [_events(_BOX["GH"])],
         "imprecision bound": [_numpy(peers_sets.box_bound)],
@@ -156,14 +158,14 @@ CASES = (
         "EU": [_events(_BALL["EU"])],
         "S*": [_slsqp(peers_lp.ball_entropy),
                _probly("upper_entropy", peers_probly.ball, RELAXED)],
-        "S_*": [_corners(_BALL["S_*"]), _probly("lower_entropy", peers_probly.ball, RELAXED)],
+        "S_*": [_vertices(_BALL["S_*"]), _probly("lower_entropy", peers_probly.ball, RELAXED)],
         "GH": [_events(_BALL["GH"])],
         "imprecision bound": [_numpy(peers_sets.ball_bound)],
     }),
     *_cases("lower probability", cl.LowerProbability, lower_probabilities,
-            {"all": CAPACITY, "S_*": CORNERS},
+            {"all": CAPACITY, "S_*": VERTICES},
             _capacity_peers(_CAPACITY, peers_sets.capacity_events)),
-    *_cases("belief function", cl.BeliefFunction, masses, {"all": CAPACITY, "S_*": CORNERS},
+    *_cases("belief function", cl.BeliefFunction, masses, {"all": CAPACITY, "S_*": VERTICES},
             _capacity_peers(_BELIEF, peers_sets.belief_events) | {
         "GH": [_numpy(hartley_of_masses)],
     }),

@@ -1,4 +1,4 @@
-"""A cell of the grid: one measure of one kind of set at one size, ours and every peer in turn."""
+"""A cell of the grid: one measure of one representation at one size, by credalens and all peers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.harness import SETTLE
+from benchmarks.harness import IDLE
 
-#: Seconds that a round may take of a runner when the budget of its cell is spent.
-LITTLE = 0.04
+#: Largest seconds per round of a runner that is still timed after the budget is used up.
+SHORT_ROUND = 0.04
 
 
 class Size(NamedTuple):
-    """Instances, members (0 where the set has none) and classes."""
+    """Instances, members (0 for sets without members) and classes."""
 
     N: int
     M: int
@@ -31,12 +31,12 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Peer:
-    """Another way to the same number.
+    """Another implementation of the same measure.
 
-    `run` takes arrays whose first axis counts instances and returns a value each; None stands for a
-    limit that computes something else (reading the array). `loads` fails with an ImportError where
-    the package is missing. `most` says up to which size it is run, and `why_not` why not beyond.
-    `whole` peers get all instances at once, because one call costs them much and more cost little.
+    `run` takes arrays with one row per instance and returns one value per instance. A `limit`
+    computes something else, such as the sum of the array. `loads` raises ImportError if the package
+    is not installed. `most` returns whether the peer is run at a size, `why_not` is the reason if
+    it is not. A `whole` peer gets all instances in one call, because its cost per call is high.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Case:
-    """A measure of a kind of set, its data, its peers and the sizes at which they meet."""
+    """A measure of a representation, with its data, its peers and its sizes."""
 
     measure: str
     of: str
@@ -68,17 +68,17 @@ class Case:
         return f"{self.measure}, {self.of}"
 
     def floats(self, size):
-        """Return how many numbers the data of a size hold, but for a factor."""
+        """Return the number of floats of the data of a size, up to a constant factor."""
         by_event = self.of in ("lower probability", "belief function")
         return size.N * max(size.M, 1) * (2**size.K if by_event else size.K)
 
     def all_sizes(self):
-        """Return the sizes of all axes, each once."""
+        """Return the distinct sizes of all axes."""
         return list(dict.fromkeys(size for axis in self.sizes.values() for size in axis))
 
 
 def axes(base: Size, N=(), M=(), K=()) -> dict[str, tuple[Size, ...]]:
-    """Return the sizes along each axis through `base`, in growing order."""
+    """Return the sizes along each axis through `base`, in increasing order."""
     chosen = {"N": N, "M": M, "K": K}
     return {
         axis: tuple(base._replace(**{axis: x}) for x in sorted({*values, getattr(base, axis)}))
@@ -89,9 +89,10 @@ def axes(base: Size, N=(), M=(), K=()) -> dict[str, tuple[Size, ...]]:
 
 @dataclass
 class Result:
-    """What was seen of one way in one cell; `instances` of the N were given to it.
+    """The result of one implementation in one cell, which processed `instances` of the N.
 
-    `us` is the least time an instance, since other load can only add to it, `median_us` the median.
+    `us` is the minimal time per instance, since other load only increases times; `median_us` is the
+    median.
     """
 
     name: str
@@ -119,13 +120,13 @@ class Cell:
 
 
 class _Runner:
-    """One way, with as many instances as its share of the budget allows."""
+    """An implementation, with as many instances as its share of the budget allows."""
 
     def __init__(self, name, run, data, share, whole=False):
         self.name, self.run, self.times = name, run, []
         self.count = len(data[0])
         self.data = tuple(a[:1] for a in data)
-        self.call()  # what is imported or compiled on the first call is not counted
+        self.call()  # imports and compilation are not timed
         count = self.count if whole else min(1, self.count)
         while True:
             self.data = tuple(a[:count] for a in data)
@@ -137,7 +138,7 @@ class _Runner:
             count = min(self.count, 4 * count)
         self.count = count
         self.slow = spent > share
-        if self.slow:  # too slow to go round with the others
+        if self.slow:  # not timed in turns with the others
             self.times.append(spent)
         for _ in range(4 if self.slow and spent < 0.3 else int(spent < 5)):
             start = time.perf_counter()
@@ -151,8 +152,8 @@ class _Runner:
         return self.run(*self.data)
 
     def time(self):
-        """Time some calls, once the threads of the one before have stopped waiting for work."""
-        time.sleep(SETTLE)
+        """Time some calls, after the threads of the previous runner have stopped spinning."""
+        time.sleep(IDLE)
         self.call()
         start = time.perf_counter()
         for _ in range(self.calls):
@@ -161,7 +162,7 @@ class _Runner:
 
 
 def measure(case: Case, size: Size, budget: float, memory=None) -> Cell:
-    """Time ours and every peer in turns within about `budget` seconds, and compare the values."""
+    """Time credalens and all peers in turns for about `budget` seconds, and compare the values."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return _measure(case, size, budget, memory)
@@ -186,7 +187,7 @@ def _measure(case, size, budget, memory):
         except ImportError as error:
             entry.refused = f"not installed: {error}"
             continue
-        except Exception as error:  # whatever a peer raises is a finding
+        except Exception as error:  # an exception of a peer is part of the result
             entry.refused = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
             continue
         runners.append(runner)
@@ -206,25 +207,26 @@ def _measure(case, size, budget, memory):
 
 
 def _rounds(runners, budget, most=9):
-    """Time all runners in turns, so that other load meets them alike.
+    """Time all runners in turns, so that other load affects them equally.
 
-    When the budget is spent, those that take little go on: a few times are soon all unlucky.
+    After the budget is used up, fast runners continue, because the minimum of a few short times is
+    not reliable.
     """
     deadline = time.perf_counter() + budget
     for _ in range(most):
         late = time.perf_counter() > deadline
         for runner in runners:
-            if not (runner.slow or (late and runner.calls * runner.times[-1] > LITTLE)):
+            if not (runner.slow or (late and runner.calls * runner.times[-1] > SHORT_ROUND)):
                 runner.time()
 
 
 def _table(value):
-    """Return an array of values, one row an instance; several numbers came as a tuple."""
+    """Return an array with one row per instance; a tuple has several values per instance."""
     return np.stack(value, axis=1) if isinstance(value, tuple) else np.asarray(value)
 
 
 def compare(entry: Result, theirs, ours, tolerance: float) -> None:
-    """Count what is not a number and what is off by more than the tolerance."""
+    """Count NaNs and differences larger than the tolerance."""
     difference = np.abs(theirs - ours[: len(theirs)])
     entry.nan = int(np.isnan(theirs).sum())
     entry.wrong = int((difference > tolerance).sum())
@@ -233,10 +235,10 @@ def compare(entry: Result, theirs, ours, tolerance: float) -> None:
 
 
 def peak_megabytes(run: Callable[[], Any]) -> float:
-    """Return by how much the process grew at most while `run` ran (Linux).
+    """Return the peak increase of the resident memory of the process during `run` (Linux).
 
-    What C++ allocates counts as well, unlike with tracemalloc. To be called in a process of its
-    own: memory that an earlier call has freed but not handed back would be used again unseen.
+    Unlike tracemalloc it includes allocations of C++. Call it in a new process: memory that an
+    earlier call has freed but not returned to the system would be reused and not counted.
     """
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/clear_refs", "w") as reset:

@@ -1,8 +1,8 @@
-"""The Dask engine against itself with one worker, and against the local engine.
+"""The Dask engine with two workers compared with one worker and with the local engine.
 
-``python -m benchmarks.dask_engine --rows 10000000`` for a size at which nothing else counts. The
-data lie in a temporary folder (400 bytes a row), which goes when the benchmark ends. Needs two
-cores that nobody else uses.
+``python -m benchmarks.dask_engine --rows 10000000`` uses a size at which constant costs are
+negligible. The data is written to a temporary folder (400 bytes per row). The benchmark needs two
+idle cores.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typer.testing import CliRunner
 
 from benchmarks.harness import Row
 from credalens.cli import app
-from credalens.datasets.cluster.client import connected
-from credalens.datasets.cluster.engine import ScoreJob
-from credalens.datasets.files import open_ensemble
+from credalens.engine.client import connect
+from credalens.engine.job import ScoreJob
 from credalens.evaluation.scores import ScoreColumns
+from credalens.io import open_ensemble
 
 MEASURES = ("tv", "entropy")
 PARTS, M, K = 40, 10, 10
 
 
 def ensembles(rng, n, M, K):
-    """Return ``(n, M, K)`` float32: members that agree on a centre, more or less."""
+    """Return ``(n, M, K)`` float32: members that vary about a common centre."""
     P = rng.random((n, M, K), np.float32) ** 4
     P += 2 * rng.random((n, 1, K), np.float32) ** 4
     P += np.float32(1e-6)
@@ -39,7 +39,7 @@ def ensembles(rng, n, M, K):
 
 
 def write_dataset(folder: Path, rows: int, parts: int, M: int, K: int) -> Path:
-    """Write a Parquet dataset of lists, as other tools do."""
+    """Write a Parquet dataset with a column of lists."""
     folder.mkdir(parents=True)
     cuts = np.linspace(0, rows, parts + 1).astype(int)
     for i in range(parts):
@@ -56,7 +56,7 @@ def by_cluster(client, data: Path, out: Path, measures=MEASURES, threads: int | 
     """Return the seconds that the engine takes, from opening the files to the finished folder."""
     shutil.rmtree(out, ignore_errors=True)
     start = time.perf_counter()
-    ensemble = open_ensemble([str(data)], by_part=True)
+    ensemble = open_ensemble([str(data)], labels_on_disk=True)
     job = ScoreJob(ensemble, ScoreColumns(tuple(measures)), out, {}, threads=threads)
     folder, _ = job.prepare()
     job.run(client, folder)
@@ -75,14 +75,14 @@ def by_command(data: Path, out: Path, measures=MEASURES) -> float:
 
 
 def rows(n: int = 1_000_000, repeat: int = 3):
-    """Yield the two ratios; the smallest of several interleaved times counts."""
+    """Yield the two ratios of the smallest of several interleaved times."""
     with tempfile.TemporaryDirectory(prefix="credalens-bench-") as name:
         folder = Path(name)
         data = write_dataset(folder / "data", n, PARTS, M, K)
         few = write_dataset(folder / "few", 2 * PARTS, 4, M, K)
         times = {"one": [], "two": [], "local": []}
-        with connected(workers=1) as one, connected(workers=2) as two:
-            for client in (one, two, one, two):  # so that all workers have imported everything
+        with connect(workers=1) as one, connect(workers=2) as two:
+            for client in (one, two, one, two):  # all workers import the package
                 by_cluster(client, few, folder / "warm")
             for _ in range(repeat):
                 times["one"].append(by_cluster(one, data, folder / "one"))
@@ -108,6 +108,6 @@ if __name__ == "__main__":
     parser.add_argument("--repeat", type=int, default=3)
     chosen = parser.parse_args()
     for row in rows(chosen.rows, chosen.repeat):
-        print(f"{row.what} against {row.against}: {row.ours_us:.3f} and {row.other_us:.3f} us a "
+        print(f"{row.what} against {row.against}: {row.ours_us:.3f} and {row.other_us:.3f} us per "
               f"row, {row.ratio:.2f}x, required {row.required} "
               f"[{'met' if row.met else 'MISSED'}] {row.agreement}")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Diagnosis: all members left out in one pass, against quantify and against a pass for each."""
+"""Diagnosis: leave-one-out values in one pass, compared with quantify and with M passes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def rows():
     n, M, K = 10_000, 10, 100
     disputed = dirichlet((n, M, K))
     agreed = disputed.copy()
-    agreed[..., 0] += 0.5  # all put the same class first: quantify has no game to solve
+    agreed[..., 0] += 0.5  # equal argmax: quantify solves no matrix game
     agreed /= agreed.sum(axis=2, keepdims=True)
     for kind, P in (("agreeing", agreed), ("disagreeing", disputed)):
         yield from _against(P, kind)
@@ -26,12 +26,12 @@ def _against(P, kind):
     y = np.zeros(n, int)
     calls = {
         "quantify": lambda: cl.quantify(P),
-        "plain": lambda: cl.diagnose_members(P),
-        "labelled": lambda: cl.diagnose_members(P, y),
+        "without labels": lambda: cl.diagnose_members(P),
+        "with labels": lambda: cl.diagnose_members(P, y),
         "passes": lambda: _passes(P),
     }
     best = _interleaved(calls)
-    for what in ("plain", "labelled"):
+    for what in ("without labels", "with labels"):
         yield Row(
             f"diagnose_members ({n}, {M}, {K}) float64, {kind}, {what}",
             "quantify on the same array",
@@ -48,17 +48,17 @@ def _against(P, kind):
     )
     yield Row(
         f"diagnose_members ({n}, {M}, {K}) float64, {kind}",
-        "TU and EU of the members but one, M times",
-        1e6 * best["plain"] / n,
+        "TU and EU without each member, M passes",
+        1e6 * best["without labels"] / n,
         1e6 * best["passes"] / n,
         "2x",
-        best["passes"] / best["plain"] >= 2,
+        best["passes"] / best["without labels"] >= 2,
         f"largest difference {worst:.1e}",
     )
 
 
 def _passes(P):
-    """Return the mean change of TU and EU without each member, by leaving out one at a time."""
+    """Return the mean change of TU and EU without each member, one pass per member."""
     total, epistemic = cl.total_uncertainty(P).mean(), cl.epistemic_uncertainty(P).mean()
     changes = []
     for m in range(P.shape[1]):
@@ -71,7 +71,7 @@ def _passes(P):
 
 
 def _interleaved(calls, repeat=9):
-    """Return the best time of each call; in turns, so that other load falls on all alike."""
+    """Return the minimal time of each call, timed in turns so that other load affects all."""
     best = dict.fromkeys(calls, np.inf)
     for _ in range(repeat):
         for name, call in calls.items():

@@ -1,4 +1,4 @@
-"""Other distances: against SciPy, POT, NumPy and total variation itself."""
+"""Other distances compared with SciPy, POT, NumPy and total variation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _upper_end():
     other, expected = once(lambda: [linprog_game(c) for c in C])
     return Row(
         "AU_upper, ordinal W1 (10000, 10, 10)",
-        "SciPy linprog (HiGHS) an instance",
+        "SciPy linprog (HiGHS) per instance",
         1e6 * ours / n,
         1e6 * other / some,
         "300x",
@@ -93,7 +93,7 @@ def _risks():
     Q = cl.ConvexHull(P)
     flat = P.reshape(-1, K)
     other = seconds(lambda: flat @ cost, repeat=3)
-    ours = seconds(lambda: Q.risks(cost), repeat=3)
+    ours = seconds(lambda: Q.minimax_and_minimin_risk(cost), repeat=3)
     return Row(
         f"TU and AU_lower, W1 ({n}, {M}, {K})",
         "one matrix product of the reshaped array",

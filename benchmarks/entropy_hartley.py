@@ -1,4 +1,4 @@
-"""The baselines against the paper's pseudocode in SciPy and plain Python."""
+"""The baselines compared with the paper's pseudocode in SciPy and Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rows():
         (1_000, 100, 10, 8, 1000),
     ):
         yield _upper_entropy(n, M, K, some, limit)
-    yield _hartley(2_000, 10, 4, 5000, peers.literal_hartley, "literal 3^K with Python sets")
+    yield _hartley(2_000, 10, 4, 5000, peers.literal_hartley, "3^K terms with Python sets")
     yield _hartley(200, 20, 2, 200, peers.numpy_moebius_hartley, "fast Moebius transform in NumPy")
     yield _sampled()
     yield _families()
@@ -34,12 +34,12 @@ def _upper_entropy(n, M, K, some, limit):
     ratio = (other / some) / (ours / n)
     return Row(
         f"S* ({n}, {M}, {K})",
-        "SLSQP an instance",
+        "SLSQP per instance",
         1e6 * ours / n,
         1e6 * other / some,
         f"{limit}x, gaps <= 1e-9",
         bool(ratio >= limit and gap.max() <= 1e-9),
-        f"SLSQP falls short by up to {short:.1e} bits; largest gap {gap.max():.1e}",
+        f"SLSQP is too small by up to {short:.1e} bits; largest gap {gap.max():.1e}",
     )
 
 
@@ -67,7 +67,7 @@ def _sampled():
     value, error = cl.generalized_hartley(Q, random_state=0, return_error=True)
     return Row(
         "GH sampled to 1 % (200, 10, 100)",
-        "5 ms an instance (no peer can)",
+        "limit of 5 ms per instance (no peer)",
         1e6 * ours / 200,
         5000.0,
         "under 5 ms",
@@ -80,7 +80,7 @@ def _probly():
     try:
         probly = peers.load_probly()
     except ImportError as error:
-        print(f"probly is left out: {error}")
+        print(f"probly is skipped: {error}")
         return
     n, some = 10_000, 50
     P = dirichlet((n, 10, 10), seed=6)
@@ -117,7 +117,7 @@ def _families():
     )
     return Row(
         f"all three families ({n}, 10, 10)",
-        "the paper's pseudocode, literally",
+        "the paper's pseudocode",
         1e6 * ours / n,
         1e6 * other / some,
         "300x",

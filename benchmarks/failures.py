@@ -1,8 +1,8 @@
-"""Inputs on which a peer's value differs from ours: ``python -m benchmarks.failures``.
+"""Print inputs on which the value of a peer is wrong: ``python -m benchmarks.failures``.
 
-Prints the input, the peer's value, ours, and what certifies ours without trusting it: a bound from
-the other side, a member of the set that attains the value, an exact count. All of them are seen as
-of the versions printed first; peers that are not installed are left out.
+Each finding has the input, the value of the peer, the value of credalens and an independent
+certificate of the latter: a dual bound, a distribution of the set that attains the value, or exact
+arithmetic. The versions are printed first; peers that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks import peers, peers_lp, peers_probly
 
 @dataclass(frozen=True)
 class Finding:
-    """One input, the peer's value, ours, and why ours is right."""
+    """An input, the value of a peer, the value of credalens, and its certificate."""
 
     peer: str
     what: str
@@ -30,7 +30,7 @@ class Finding:
     ours: float
     certificate: str
 
-    def told(self) -> str:
+    def as_text(self) -> str:
         rows = "\n".join("    " + line for line in repr(self.given).splitlines())
         return (
             f"{self.peer}: {self.what}\n{rows}\n"
@@ -40,7 +40,7 @@ class Finding:
 
 
 def findings() -> Iterator[Finding]:
-    """Yield all of them whose peers are installed."""
+    """Yield the findings of all installed peers."""
     for find in (probly_new_hull, probly_new_box, probly_new_ball, probly_old, scipy_entropy,
                  highs):  # fmt: skip
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -48,7 +48,7 @@ def findings() -> Iterator[Finding]:
             try:
                 yield from find()
             except ImportError as missing:
-                print(f"{find.__name__} is left out: {missing}\n")
+                print(f"{find.__name__} is skipped: {missing}\n")
 
 
 def bits(p):
@@ -57,10 +57,10 @@ def bits(p):
 
 
 def upper_entropy_bound(P):
-    """Return ours and a bound that no member of the hull exceeds.
+    """Return the upper entropy by credalens, and an upper bound for all distributions of the hull.
 
-    With p the distribution that ours names, the entropy of any mixture of the rows is at most the
-    largest ``-sum_y P_my log p_y``: a tangent plane of a concave function lies above it.
+    With p the maximiser of credalens, the entropy of any mixture of the rows is at most the largest
+    ``-sum_y P_my log p_y``, because the tangent plane of a concave function is above it.
     """
     value, _, p = cl.ConvexHull(P).max_entropy(distribution=True)
     surprise = -np.log2(np.where(p > 0, p, 1.0))
@@ -70,20 +70,27 @@ def upper_entropy_bound(P):
 def _upper(P, name, what, theirs):
     ours, bound = upper_entropy_bound(P)
     return Finding(name, what, P, float(theirs), ours,
-                   f"the tangent at our distribution bounds every member by {bound!r}")  # fmt: skip
+                   f"the tangent plane at our maximiser gives the bound {bound!r}")  # fmt: skip
 
 
 def probly_new_hull():
-    """S* of hulls: one optimiser for the whole batch, through the logarithm of 0."""
+    """S* of hulls: one optimiser for the whole batch, and the logarithm of 0."""
     run = peers_probly.new("upper_entropy", peers_probly.hull)
     name = f"probly {peers_probly.new_version()}"
     peers_probly.load_new()
-    spoilt = np.array([[0.7, 0.3, 0.0], [0.2, 0.8, 0.0]])
-    yield _upper(spoilt, name, "S*, a class without mass in every member", run(spoilt[None])[0])
+    zero_class = np.array([[0.7, 0.3, 0.0], [0.2, 0.8, 0.0]])
+    yield _upper(
+        zero_class,
+        name,
+        "S*, a class with probability zero in every member",
+        run(zero_class[None])[0],
+    )
     fine = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
-    both = run(np.stack([fine, spoilt]))
+    both = run(np.stack([fine, zero_class]))
     alone = float(run(fine[None])[0])
-    yield _upper(fine, name, f"S*, beside the one above; alone it is {alone!r}", both[0])
+    yield _upper(
+        fine, name, f"S*, in a batch with the previous input; alone it is {alone!r}", both[0]
+    )
     P = softmax((300, 5, 3), 10.0)
     theirs = run(P)
     i = int(np.argmax(cl.upper_entropy(P) - theirs))
@@ -101,15 +108,15 @@ def softmax(shape, scale, seed=0):
 
 
 def _attained(Q, name, what, given, theirs):
-    """Return a finding on the smallest entropy, certified by a member that has it."""
+    """Return a finding on the smallest entropy, certified by a distribution that attains it."""
     value, _, p = Q.min_entropy(distribution=True)
     inside = bool(Q.contains(p, 1e-12))
     return Finding(name, what, given, float(theirs), float(value / np.log(2)),
-                   f"{p!r} is in the set ({inside}) and has {bits(p)!r}")  # fmt: skip
+                   f"{p!r} is in the set ({inside}) and has entropy {bits(p)!r}")  # fmt: skip
 
 
 def probly_new_box():
-    """S_* of boxes: a greedy fill in one order of the classes for each class."""
+    """S_* of probability intervals: greedy allocation in one order of the classes per class."""
     run = peers_probly.new("lower_entropy", peers_probly.intervals)
     peers_probly.load_new()
     low = np.array([0.0, 0.1, 0.1, 0.1])
@@ -120,7 +127,7 @@ def probly_new_box():
 
 
 def probly_new_ball():
-    """S* of a TV ball: taken over the box round it."""
+    """S* of a total variation ball: computed for its probability intervals."""
     run = peers_probly.new("upper_entropy", peers_probly.ball)
     peers_probly.load_new()
     center, radius = np.array([0.5, 0.5, 0.0, 0.0]), np.array(0.1)
@@ -129,8 +136,8 @@ def probly_new_ball():
     yield Finding(
         f"probly {peers_probly.new_version()}", "S* of a total variation ball of radius 0.1",
         center, float(theirs), float(value / np.log(2)),
-        "their maximiser lies at distance "
-        f"{_their_distance(center, radius):.3f} from the centre; ours, {p!r}, at "
+        "their maximiser has distance "
+        f"{_their_distance(center, radius):.3f} from the centre; ours, {p!r}, has "
         f"{np.abs(p - center).sum() / 2:.3f}",
     )  # fmt: skip
 
@@ -146,7 +153,7 @@ def _their_distance(center, radius):
 
 
 def probly_old():
-    """SLSQP with its default tolerance, and for a minimum that lies at a corner."""
+    """SLSQP with its default tolerance, also for a minimum at an extreme point."""
     peers.load_probly()
     P = softmax((60, 5, 3), 1.0)
     theirs = peers_probly.old("lower_entropy_convex_hull")(P)
@@ -159,7 +166,7 @@ def probly_old():
 
 
 def scipy_entropy():
-    """SLSQP for S* with a tight tolerance: gradients by differences end it early."""
+    """SLSQP for S* with a small tolerance: finite-difference gradients stop it early."""
     worst = None
     for scale in (3.0, 10.0, 30.0):
         for p in softmax((20, 5, 4), scale, seed=3):
@@ -171,7 +178,7 @@ def scipy_entropy():
 
 
 def highs():
-    """HiGHS accepts constraints that are violated by 1e-7."""
+    """HiGHS accepts constraint violations of 1e-7."""
     worst = {}
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -186,15 +193,15 @@ def highs():
                 worst[name] = abs(theirs - ours), P, float(theirs), ours
     for name, (_, P, theirs, ours) in worst.items():
         low, high = exact_game(P)
-        yield Finding(name, "AU_upper of members 1e-6 apart", P, theirs, ours,
-                      f"in fractions: at least {low!r}, at most {high!r}")  # fmt: skip
+        yield Finding(name, "AU_upper of members with differences of 1e-6", P, theirs, ours,
+                      f"in exact arithmetic: at least {low!r}, at most {high!r}")  # fmt: skip
 
 
 def exact_game(P):
     """Return bounds on ``max over w of min over y of 1 - (w P)_y``, without rounding.
 
-    The weights of the members, and of the classes, come from the solver; any weights give a bound,
-    and the arithmetic with them is in fractions.
+    The weights of the members and of the classes are those of the solver. Any weights give bounds,
+    which are computed in exact rational arithmetic.
     """
     from credalens import _kernels
 
@@ -219,7 +226,7 @@ def main() -> int:
     print(", ".join(f"{name} {v}" for name, v in versions().items()), end="\n\n")
     with np.printoptions(precision=17, linewidth=100, suppress=False):
         for found in findings():
-            print(found.told(), flush=True)
+            print(found.as_text(), flush=True)
     return 0
 
 

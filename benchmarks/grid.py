@@ -1,8 +1,8 @@
-"""Every measure of every kind of set over sizes (N, M, K), side by side with its peers.
+"""Compare every measure of every representation with its peers over sizes (N, M, K).
 
 ``python -m benchmarks grid`` writes ``results/grid.json``, the page ``docs/comparison.md`` and its
-pictures. ``--quick`` takes the smaller sizes and writes to ``build/grid-quick``; ``--only CASE``
-runs some cases again and puts them in place of the earlier ones, which the page then says.
+figures. ``--quick`` uses the smaller sizes and writes to ``build/grid-quick``. ``--only CASE`` runs
+some cases again and replaces their results, which the page reports.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from pathlib import Path
 from benchmarks import cases_hull, cases_sets, peers_probly
 from benchmarks.cells import measure, peak_megabytes
 from credalens import _kernels
-from credalens._arrays import num_threads
+from credalens._backend import num_threads
 
 CASES = {case.name: case for case in (*cases_hull.CASES, *cases_sets.CASES)}
 RESULTS = Path(__file__).parent / "results"
-#: Seconds a cell, for all ways together.
+#: Seconds per cell, for all implementations together.
 BUDGET = 0.4
 
 
-def run(names=None, *, budget=BUDGET, most=None, memory=True, tell=print):
-    """Return the record of the grid: facts, and a cell for every case and size.
+def run(names=None, *, budget=BUDGET, most=None, memory=True, log=print):
+    """Return the record of the grid: the environment, and a cell for every case and size.
 
-    `names` selects cases, `most` bounds ``N M K`` and leaves the ends of each axis that fit.
+    `names` selects cases, `most` is an upper bound of ``N M K``.
     """
     started, load = time.time(), os.getloadavg()[0]
     cells, failed = [], []
-    with Memory() if memory else _Nothing() as peak:
+    with MemoryMeter() if memory else _NoMeter() as peak:
         for name in names or CASES:
             case = CASES[name]
             largest = max(case.all_sizes(), key=case.floats)
@@ -44,12 +44,12 @@ def run(names=None, *, budget=BUDGET, most=None, memory=True, tell=print):
                     continue
                 try:
                     cell = measure(case, size, budget, peak if size == largest else None)
-                except Exception as error:  # ours: to be told with the rest, not to end it
+                except Exception as error:  # listed on the page; the run continues
                     failed.append([name, list(size), f"{type(error).__name__}: {error}"])
-                    tell(f"{name} {size}: OURS FAILED, {error}")
+                    log(f"{name} {size}: FAILED, {error}")
                     continue
                 cells.append(asdict(cell) | {"size": list(size)})
-                tell(line(cells[-1]))
+                log(line(cells[-1]))
     facts = {
         "date": time.strftime("%Y-%m-%d", time.gmtime(started)),
         "seconds": round(time.time() - started),
@@ -68,7 +68,7 @@ def run(names=None, *, budget=BUDGET, most=None, memory=True, tell=print):
 
 
 def versions():
-    """Return the versions of all that was run."""
+    """Return the versions of all packages."""
     found = {"python": platform.python_version()}
     for name in ("credalens", "numpy", "scipy", "highspy", "POT", "torch", "probly"):
         try:
@@ -88,20 +88,20 @@ def _cpu():
 
 
 def line(cell):
-    """Return one cell in words."""
-    told = [f"{cell['case']} {tuple(cell['size'])}: {cell['ours']['us']:.3g} us"]
+    """Return a cell as one line of text."""
+    parts = [f"{cell['case']} {tuple(cell['size'])}: {cell['ours']['us']:.3g} us"]
     for peer in cell["peers"]:
         if peer["us"] is None:
-            told.append(f"{peer['name']}: {peer['refused']}")
+            parts.append(f"{peer['name']}: {peer['refused']}")
         else:
             ratio = peer["us"] / cell["ours"]["us"]
-            spoilt = f", {peer['nan']} NaN" * bool(peer["nan"])
-            spoilt += f", {peer['wrong']} off" * bool(peer["wrong"])
-            told.append(f"{peer['name']} {ratio:.3g}x{spoilt}")
-    return "; ".join(told)
+            problems = f", {peer['nan']} NaN" * bool(peer["nan"])
+            problems += f", {peer['wrong']} beyond tolerance" * bool(peer["wrong"])
+            parts.append(f"{peer['name']} {ratio:.3g}x{problems}")
+    return "; ".join(parts)
 
 
-class _Nothing:
+class _NoMeter:
     def __enter__(self):
         return None
 
@@ -109,11 +109,11 @@ class _Nothing:
         return None
 
 
-class Memory:
-    """Peak memory of one call, each in a fresh process.
+class MemoryMeter:
+    """Measures the peak memory of calls, each in a new process.
 
-    They are forked from a server that has imported everything and run nothing, so that neither
-    threads nor memory of earlier calls are in the way.
+    The processes are forked from a server that has imported all packages and called nothing, so
+    that threads and memory of earlier calls have no effect.
     """
 
     def __enter__(self):
@@ -123,36 +123,36 @@ class Memory:
         heavy += [name for name in ("ot", "highspy") if importlib.util.find_spec(name)]
         context.set_forkserver_preload(["benchmarks.grid", *heavy])
         self.pool = context.Pool(1, maxtasksperchild=1)
-        return self.ask
+        return self.measure
 
     def __exit__(self, *_):
         self.pool.terminate()
         self.pool.join()
 
-    def ask(self, case, way, size, count):
-        """Return the megabytes that `way` added, or None where it cannot be measured."""
+    def measure(self, case, implementation, size, count):
+        """Return the megabytes of a call, or None if they cannot be measured."""
         try:
-            return self.pool.apply_async(_peak, (case.name, way, size, count)).get(60)
-        except Exception:  # no /proc, or too slow: speed and values still stand
+            return self.pool.apply_async(_peak, (case.name, implementation, size, count)).get(60)
+        except Exception:  # no /proc, or a timeout; the times are valid
             return None
 
 
-def _peak(name, way, size, count):
+def _peak(name, implementation, size, count):
     case = CASES[name]
     run, loads = case.ours, None
     for peer in case.peers:
-        if peer.name == way:
+        if peer.name == implementation:
             run, loads = peer.run, peer.loads
     if loads is not None:
         loads()
     small = case.make(size._replace(N=1))
-    run(*small)  # what is loaded or cached on first use is not the call's
+    run(*small)  # imports and caches are not counted
     data = tuple(a[:count].copy() for a in case.make(size))
     return peak_megabytes(lambda: run(*data))
 
 
 def merged(record, again):
-    """Return the record with the cases that were run again in place of the earlier ones."""
+    """Return the record with the cases that were run again replaced."""
     names = {cell["case"] for cell in again["cells"]}
     kept = {name: [c for c in record["cells"] if c["case"] == name] for name in CASES}
     kept |= {name: [c for c in again["cells"] if c["case"] == name] for name in names}
@@ -165,7 +165,7 @@ def merged(record, again):
 
 
 def main(*, quick=False, only=None):
-    """Run the grid, or some cases of it again; write record, page and pictures; return misses."""
+    """Run the grid or some of its cases; write record, page and figures; return missed targets."""
     from benchmarks import report
 
     if quick:
@@ -173,12 +173,12 @@ def main(*, quick=False, only=None):
         target = RESULTS.parents[1] / "build" / "grid-quick"
         target.mkdir(parents=True, exist_ok=True)
         (target / "grid.json").write_text(json.dumps(record) + "\n")
-        (target / "comparison.md").write_text(report.page(record, pictures=False))
+        (target / "comparison.md").write_text(report.page(record, figures=False))
         print(f"wrote {target}")
         return 0
     unknown = set(only or ()) - set(CASES)
     if unknown:
-        raise SystemExit(f"no such case: {min(unknown)!r}; they are {', '.join(CASES)}")
+        raise SystemExit(f"unknown case {min(unknown)!r}; choose from {', '.join(CASES)}")
     record = run(only)
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / "grid.json"

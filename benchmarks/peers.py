@@ -1,4 +1,4 @@
-"""What a user would write or pick instead: the paper's pseudocode, NumPy, other packages."""
+"""Peers for convex hulls: the paper's pseudocode, NumPy and other packages."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from scipy.optimize import linprog, minimize
 def load_probly():
     """Return probly's module of measures.
 
-    The package's own ``__init__`` loads its image datasets, and with them torchvision; the measures
-    need neither, so the package is entered by its folder.
+    The package's ``__init__`` imports its image datasets and torchvision, which the measures do not
+    need. A module object with the path of the package is used instead.
     """
     if "probly" not in sys.modules:
         spec = importlib.util.find_spec("probly")
@@ -32,7 +32,7 @@ def load_probly():
 
 
 def read_once(P, threads):
-    """Sum the array, one NumPy thread a core: the time to read it."""
+    """Sum the array with one thread per core: the time to read it."""
     parts = np.array_split(P.reshape(-1), threads)
     with ThreadPoolExecutor(threads) as pool:
         return sum(pool.map(lambda part: part.sum(), parts))
@@ -49,7 +49,7 @@ def numpy_closed_forms(P):
 
 
 def linprog_upper(P):
-    """Algorithm 4 of the paper: a linear program where the members disagree."""
+    """Algorithm 4 of the paper: a linear program if the members disagree."""
     M, K = P.shape
     best = P.argmax(axis=1)
     if (best == best[0]).all():

@@ -19,7 +19,7 @@ def _pool():
 
 
 def read(*arrays):
-    """Sum the first array: the time to read it, a thread a core where that pays."""
+    """Sum the first array, with one thread per core if it is large: the time to read it."""
     flat = arrays[0].reshape(-1)
     if flat.nbytes < 1 << 20:
         return flat.sum()
@@ -40,7 +40,7 @@ def imprecision_bound(P):
 
 
 def pairs(P, distance):
-    """Return the largest distance of two members, vectorised over instances."""
+    """Return the largest distance between two members, vectorised over instances."""
     widest = np.zeros(len(P))
     for i, j in combinations(range(P.shape[1]), 2):
         np.maximum(widest, distance(P[:, i] - P[:, j]), out=widest)
@@ -56,7 +56,7 @@ def epistemic(P):
 
 
 def by_pdist(points, metric, scale):
-    """Return the largest of SciPy's pairwise distances, an instance at a time."""
+    """Return the largest of SciPy's pairwise distances, one instance at a time."""
     if points.shape[1] < 2:
         return np.zeros(len(points))
     return scale * np.array([pdist(p, metric).max() for p in points])
@@ -73,7 +73,7 @@ def events(K):
     return ((np.arange(1 << K)[:, None] >> np.arange(K)) & 1).astype(float)
 
 
-def event_ends(P):
+def event_bounds(P):
     """Return the lower and upper probability of every event, ``(N, 2^K)``."""
     sums = P @ events(P.shape[-1]).T
     return sums.min(axis=1), sums.max(axis=1)
@@ -100,11 +100,11 @@ def hartley_of_masses(masses):
 
 
 def hartley(P):
-    return hartley_of_masses(moebius(event_ends(P)[0]))
+    return hartley_of_masses(moebius(event_bounds(P)[0]))
 
 
 def hartley_sample(P, pairs, seed=0):
-    """Return an estimate of GH from random orders and their reverses, an instance at a time."""
+    """Return an estimate of GH from antithetic random permutations, one instance at a time."""
     N, K = len(P), P.shape[2]
     by_size = np.exp(_log_weights(K))
     orders = np.random.default_rng(seed).permuted(np.tile(np.arange(K), (pairs, 1)), axis=1)
@@ -118,19 +118,19 @@ def hartley_sample(P, pairs, seed=0):
 
 
 def _log_weights(K):
-    from credalens.measures.hartley import weights  # numbers that depend on K alone
+    from credalens.measures.hartley import weights  # depends on K only
 
     return weights(K)[1]
 
 
 # ---------------------------------------------------------------- other distances
 def ordinal(P):
-    """Return EU by W1 on a line: differences of the distribution functions."""
+    """Return EU under W1 on a line: differences of the cumulative distributions."""
     return pairs(np.cumsum(P, axis=2)[:, :, :-1], absolute) / 2
 
 
 def ordinal_scipy(P):
-    """The same pair by pair with SciPy."""
+    """Return the same by pairs with SciPy."""
     places = np.arange(P.shape[2])
     return np.array([
         max(wasserstein_distance(places, places, a, b) for a, b in combinations(p, 2)) / 2
@@ -153,7 +153,7 @@ def tree_parents(K, group=5):
 
 
 def tree_flows(P, group=5):
-    """Return what crosses every edge of that tree: the classes, then their groups."""
+    """Return the mass below every edge of that tree: the classes, then their groups."""
     starts = np.arange(0, P.shape[2], group)
     return np.concatenate([P, np.add.reduceat(P, starts, axis=2)], axis=2)
 
@@ -172,13 +172,13 @@ def line_cost(K):
 
 @functools.cache
 def cloud_cost(K):
-    """Return distances of K random points in space: a metric without structure."""
+    """Return the Euclidean distances of K random points: a general metric."""
     points = np.random.default_rng(0).random((K, 3))
     return np.ascontiguousarray(np.linalg.norm(points[:, None] - points, axis=2))
 
 
 def by_pot(P, cost):
-    """Return half the largest of POT's exact transports, pair by pair."""
+    """Return half the largest transport cost by POT, over all pairs."""
     import ot
 
     return np.array([max(ot.emd2(a, b, cost) for a, b in combinations(p, 2)) / 2 for p in P])
@@ -186,7 +186,7 @@ def by_pot(P, cost):
 
 @functools.cache
 def kernel(K):
-    """Return a Gaussian kernel on the places 0, ..., K - 1."""
+    """Return a Gaussian kernel on the positions 0, ..., K - 1."""
     return np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / 8.0)
 
 

@@ -1,4 +1,4 @@
-"""Linear programs: matrix games and sets of inequalities with SciPy's linprog and with highspy."""
+"""Linear programs and SLSQP: matrix games and inequalities with SciPy and highspy."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def _solver():
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("threads", 1)
-    solver.setOptionValue("presolve", "off")  # no use in programs this small
+    solver.setOptionValue("presolve", "off")  # slower for programs of this size
     solver.setOptionValue("solver", "simplex")
     return solver
 
 
 def highs_games(P, cost=None, *, keep=True):
-    """Return the same for every instance with highspy, given arrays and no Python objects.
+    """Return the same for every instance with highspy, which gets arrays.
 
-    With `keep`, one solver is made and handed the next program; without, each has its own.
+    With `keep`, one solver is reused; otherwise every program has a new solver.
     """
     N, M, K = P.shape
     matrix = np.zeros((K + 1, M + 1))
@@ -62,9 +62,9 @@ def highs_games(P, cost=None, *, keep=True):
 
 
 def _minimax(K, bounds, A_ub, b_ub, extra=0, A_eq=None, b_eq=None):
-    """Return the upper aleatoric end, 1 minus the least largest probability, with SciPy.
+    """Return the upper aleatoric end, 1 minus the minimax class probability, with SciPy.
 
-    The variables are p, then `extra` further ones, then the largest probability.
+    The variables are p, `extra` auxiliary variables, and the largest probability.
     """
     A_ub = np.zeros((0, K + extra)) if A_ub is None else A_ub
     top = np.c_[np.eye(K), np.zeros((K, extra)), -np.ones(K)]
@@ -95,7 +95,7 @@ def contamination_upper(center, epsilon):
 
 
 def ball_upper(center, radius):
-    """With p = center + a - b and the sum of a and b at most twice the radius."""
+    """Use p = center + a - b, where the sum of a and b is at most twice the radius."""
     K = center.shape[1]
     found = []
     for c, r in zip(center, radius, strict=True):
@@ -107,7 +107,7 @@ def ball_upper(center, radius):
 
 
 def capacity_upper(values):
-    """With one inequality for every event."""
+    """Use one inequality per event."""
     K = values.shape[1].bit_length() - 1
     inside = -events(K)[1:-1]
     return np.array([_minimax(K, [(0, 1)] * K, inside, -v[1:-1]) for v in values])
@@ -126,7 +126,7 @@ _SUM = {"type": "eq", "fun": lambda p: p.sum() - 1}
 
 
 def box_entropy(low, high):
-    """Return S* of boxes with SciPy's SLSQP."""
+    """Return S* of probability intervals with SciPy's SLSQP."""
     found = []
     for a, b in zip(low, high, strict=True):
         width = (b - a).sum()
@@ -155,7 +155,7 @@ def ball_entropy(center, radius):
 
 
 def capacity_entropy(values):
-    """Return S* from the pignistic probability on, with one inequality for every event."""
+    """Return S*, starting at the pignistic probability, with one inequality per event."""
     K = values.shape[1].bit_length() - 1
     inside = events(K)[1:-1]
     sizes = inside.sum(axis=1)

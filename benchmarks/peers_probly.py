@@ -1,8 +1,8 @@
-"""probly: the release that this Python can install, and the measures of the newest one.
+"""probly: the installed release, and the measures of the newest release.
 
-probly 0.3.0 is the last release for Python 3.11. Newer ones need Python 3.12, and their sets a
-syntax that 3.11 cannot read; the file with their measures can be read, so that it is loaded alone,
-unchanged, with containers that hold the tensors where it looks for them:
+probly 0.3.0 is the last release for Python 3.11. Newer releases need Python 3.12, and their set
+classes use syntax of 3.12. The file with their measures is valid in 3.11; it is imported unchanged,
+with containers that have the attributes of the set classes:
 
     pip install --no-deps --ignore-requires-python --target build/peers/probly probly==0.9.1
 """
@@ -38,23 +38,23 @@ def old(name):
     return run
 
 
-class _Held:
+class _Container:
     """The attributes of probly's sets that its measures read."""
 
     def __init__(self, **tensors):
         self.__dict__.update(tensors)
 
 
-class Hull(_Held):
-    """A stand-in for ``TorchConvexCredalSet``."""
+class Hull(_Container):
+    """Replaces ``TorchConvexCredalSet``."""
 
 
-class Intervals(_Held):
-    """A stand-in for ``TorchProbabilityIntervalsCredalSet``."""
+class Intervals(_Container):
+    """Replaces ``TorchProbabilityIntervalsCredalSet``."""
 
 
-class Ball(_Held):
-    """A stand-in for ``TorchDistanceBasedCredalSet``."""
+class Ball(_Container):
+    """Replaces ``TorchDistanceBasedCredalSet``."""
 
     def lower(self):
         return (self.nominal - self.radius[:, None]).clamp(min=0.0)
@@ -63,12 +63,12 @@ class Ball(_Held):
         return (self.nominal + self.radius[:, None]).clamp(max=1.0)
 
 
-class _Level(_Held):
+class _Level(_Container):
     pass
 
 
 class _Dispatch:
-    """What ``flexdispatch`` does here: the function of the set's class."""
+    """Replaces ``flexdispatch``: calls the function of the class of the set."""
 
     def __init__(self):
         self.known = {}
@@ -94,7 +94,7 @@ def load_new():
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     root = FOLDER / "probly"
     measures = {n: _Dispatch() for n in ("upper_entropy", "lower_entropy", "generalized_hartley")}
-    with _entered():
+    with _replaced_modules():
         entropy = _file("probly.utils.torch", root / "utils" / "torch.py")
         containers = sys.modules["probly.representation.credal_set.torch"]
         containers.TorchConvexCredalSet = Hull
@@ -110,8 +110,8 @@ def load_new():
 
 
 @contextmanager
-def _entered():
-    """Let the names of probly's modules be ours for a while; another probly may be loaded."""
+def _replaced_modules():
+    """Replace probly's modules in ``sys.modules`` temporarily; another release may be imported."""
     kept = {n: m for n, m in sys.modules.items() if n == "probly" or n.startswith("probly.")}
     for name in kept:
         del sys.modules[name]
@@ -153,7 +153,7 @@ def new(name, kind):
 
 
 def hull(P):
-    return Hull(tensor=_Held(probabilities=P), num_classes=P.shape[-1])
+    return Hull(tensor=_Container(probabilities=P), num_classes=P.shape[-1])
 
 
 def intervals(low, high):

@@ -1,4 +1,4 @@
-"""Boxes, neighbourhoods and capacities in NumPy: closed forms, all events, all corners."""
+"""Intervals, neighbourhoods and capacities in NumPy: closed forms, all events, extreme points."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def _entropy(p):
     return -(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1)
 
 
-def _from_ends(low):
-    """Return TU and the bound on imprecision from the lower probabilities of the classes."""
+def _from_class_bounds(low):
+    """Return TU and the imprecision bound from the lower probabilities of the classes."""
     return 1 - low.max(axis=1), 1 - low.sum(axis=1)
 
 
@@ -51,18 +51,18 @@ def capacity_events(values):
     return values
 
 
-def questions(lower_events):
-    """Return what follows from the probability of every event, for one kind of set."""
+def event_measures(lower_events):
+    """Return the measures that are functions of the lower probability of every event, by name."""
 
     def single(*data):
         K = _classes(*data)
         return lower_events(*data)[:, 1 << np.arange(K)]
 
     def total(*data):
-        return _from_ends(single(*data))[0]
+        return _from_class_bounds(single(*data))[0]
 
     def bound(*data):
-        return _from_ends(single(*data))[1]
+        return _from_class_bounds(single(*data))[1]
 
     def aleatoric_lower(*data):
         values = lower_events(*data)
@@ -77,7 +77,7 @@ def questions(lower_events):
         return hartley_of_masses(moebius(lower_events(*data)))
 
     def lower_entropy(*data):
-        return _corner_entropy(lower_events(*data))
+        return _vertex_entropy(lower_events(*data))
 
     return {"TU": total, "bound": bound, "AU_lower": aleatoric_lower, "EU": epistemic,
             "GH": hartley, "S_*": lower_entropy}  # fmt: skip
@@ -90,24 +90,24 @@ def _classes(first, *_rest):
 
 @functools.cache
 def _chains(K):
-    """Return the events along every order of the classes, ``(K!, K + 1)``."""
+    """Return the chain of events of every permutation of the classes, ``(K!, K + 1)``."""
     orders = np.array(list(permutations(range(K))))
     return np.concatenate([np.zeros((len(orders), 1), int), np.cumsum(1 << orders, axis=1)], axis=1)
 
 
-def _corner_entropy(values):
-    """Return the least entropy of the corners: one for each order, as all these are 2-monotone."""
+def _vertex_entropy(values):
+    """Return the smallest entropy of the extreme points of 2-monotone lower probabilities."""
     chains = _chains(values.shape[1].bit_length() - 1)
     return np.array([_entropy(np.diff(v[chains], axis=1)).min() for v in values])
 
 
 # ---------------------------------------------------------------- closed forms, O(K)
 def box_total(low, high):
-    return _from_ends(low)[0]
+    return _from_class_bounds(low)[0]
 
 
 def box_bound(low, high):
-    return _from_ends(low)[1]
+    return _from_class_bounds(low)[1]
 
 
 def box_aleatoric_lower(low, high):
@@ -131,7 +131,7 @@ def contamination_epistemic(center, epsilon):
 
 
 def contamination_lower_entropy(center, epsilon):
-    """Return the least entropy of the K corners."""
+    """Return the smallest entropy of the K extreme points."""
     K = center.shape[1]
     low = (1 - epsilon[:, None]) * center
     return _entropy(low[:, None] + epsilon[:, None, None] * np.eye(K)).min(axis=1)

@@ -1,11 +1,11 @@
-"""Pictures of the grid: cost against N, M and K."""
+"""Figures of the grid: cost against N, M and K."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-#: Okabe and Ito's colours, which can be told apart with any colour vision; markers differ as well.
-LOOKS = {
+#: The colour-blind safe palette of Okabe and Ito; the markers differ as well.
+STYLES = {
     "credalens": ("#0072B2", "o", "-"),
     "NumPy": ("#E69F00", "s", "-"),
     "paper's pseudocode": ("#D55E00", "^", "-"),
@@ -14,33 +14,34 @@ LOOKS = {
     "SciPy wasserstein_distance": ("#D55E00", "v", "--"),
     "probly 0.9.1": ("#000000", "P", "-"),
     "probly 0.3.0": ("#56B4E9", "X", "--"),
-    "highspy, one solver kept": ("#009E73", "<", "-"),
-    "highspy, a solver each": ("#009E73", ">", "--"),
+    "highspy, solver reused": ("#009E73", "<", "-"),
+    "highspy, new solver per problem": ("#009E73", ">", "--"),
     "POT emd2": ("#F0E442", "h", "-"),
     "read limit": ("#999999", "", ":"),
 }
 
 
-def look(name):
-    """Return colour, marker and line of a way: by its name or the longest beginning of it."""
-    best = max((key for key in LOOKS if name.startswith(key)), key=len, default="read limit")
-    return LOOKS[best]
+def style(name):
+    """Return colour, marker and line style by the longest matching prefix of the name."""
+    best = max((key for key in STYLES if name.startswith(key)), key=len, default="read limit")
+    return STYLES[best]
 
 
 def series(record, case, axis):
-    """Return for every way the sizes and microseconds an instance along an axis."""
+    """Return sizes and microseconds per instance along an axis, by implementation."""
     cells = {tuple(c["size"]): c for c in record["cells"] if c["case"] == case}
     found = {}
     for size in record["axes"].get(case, {}).get(axis, ()):
         cell = cells.get(tuple(size))
-        for way in [cell["ours"], *cell["peers"]] if cell else ():
-            if way["us"] is not None:
-                found.setdefault(way["name"], []).append((size["NMK".index(axis)], way["us"]))
+        for result in [cell["ours"], *cell["peers"]] if cell else ():
+            if result["us"] is not None:
+                point = size["NMK".index(axis)], result["us"]
+                found.setdefault(result["name"], []).append(point)
     return found
 
 
 def costs(record, cases, path: Path) -> None:
-    """Draw one row of panels a case, one column an axis, and save it."""
+    """Draw one row of panels per case and one column per axis, and save the figure."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -58,7 +59,7 @@ def costs(record, cases, path: Path) -> None:
                 panel.set_visible(False)
                 continue
             for name, points in drawn.items():
-                colour, marker, line = look(name)
+                colour, marker, line = style(name)
                 ours = name == "credalens"
                 panel.loglog(*zip(*points, strict=True), color=colour, marker=marker,
                              linestyle=line, label=name, markersize=6 if ours else 4.5,

@@ -1,4 +1,4 @@
-"""What a credal set costs on top of the members' own predictions."""
+"""Cost of predicting credal sets in addition to the predictions of the members."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows():
 
 
 class Timed:
-    """A member that adds up the time it spends predicting."""
+    """A member that records the time of its predictions."""
 
     spent = 0.0
 
@@ -44,13 +44,13 @@ class Timed:
 
     def predict_proba(self, X):
         start = time.perf_counter()
-        answer = self._member.predict_proba(X)
+        probabilities = self._member.predict_proba(X)
         Timed.spent += time.perf_counter() - start
-        return answer
+        return probabilities
 
 
 def _added(model, members, X, required=0.05):
-    """Time one call as a whole and inside the members, so that noise falls on both alike."""
+    """Time one call in total and within the members, so that noise affects both."""
     expected = np.stack([m.predict_proba(X) for m in model.estimators_], axis=1)
     assert np.array_equal(model.predict_members(X), expected)
     model.estimators_ = [Timed(member) for member in model.estimators_]

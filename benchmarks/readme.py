@@ -1,4 +1,4 @@
-"""Write the measured numbers of the README: ``python -m benchmarks.readme``, after the grid."""
+"""Update the measured numbers of the README: ``python -m benchmarks.readme``, after the grid."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from benchmarks.report import number, required
 ROOT = Path(__file__).parents[1]
 START, END = "<!-- numbers -->\n", "<!-- end -->"
 
-#: Requirement and the beginning of the peer's name, and what to call the two of them.
+#: Requirement, prefix of the peer's name, and the text for both.
 SHOWN = (
-    ("AU_upper over linprog", "paper", "the upper aleatoric end, a game,", "SciPy's linprog"),
+    ("AU_upper over linprog", "paper", "the upper aleatoric end, a matrix game,",
+     "SciPy's linprog"),
     ("S* over probly", "probly 0.9", "the upper entropy, a convex programme,", "probly 0.9.1"),
     ("GH at K = 10 over the paper's pseudocode", "paper",
      "generalized Hartley, a sum over 2^K events,", "the paper's pseudocode"),
@@ -45,11 +46,11 @@ def main() -> None:
     before, rest = text.split(START)
     after = rest.split(END, 1)[1]
     facts = record["facts"]
-    told = (
-        f"\nMeasured by `make bench` on {facts['threads']} cores, each in one run with its peer; "
-        "[all of it](docs/comparison.md), also where others are faster.\n"
+    source = (
+        f"\nMeasured by `make bench` on {facts['threads']} cores, in the same run as its peer; see "
+        "[all results](docs/comparison.md), including those where peers are faster.\n"
     )
-    page.write_text(before + START + "\n".join(lines(record)) + "\n" + told + END + after)
+    page.write_text(before + START + "\n".join(lines(record)) + "\n" + source + END + after)
 
 
 if __name__ == "__main__":

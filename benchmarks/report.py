@@ -1,6 +1,6 @@
-"""The page of the grid: pictures, headline ratios, where peers are faster, failures, all cells.
+"""The page of the grid: figures, headline ratios, failures of peers, and all cells.
 
-``python -m benchmarks.report`` writes it again from the record of the last run.
+``python -m benchmarks.report`` rewrites it from the record of the last run.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "comparison.md"
 IMAGES = ROOT / "docs" / "images"
-#: A batch; below it the cost of a call counts more than the work.
+#: Smallest batch; below, the constant cost of a call dominates.
 BATCH = 1000
 
-#: Headline ratios: what, of which case, over which peers (by the beginning of their names), the
-#: target, and the size of a batch at which it has to be reached as well as over the grid.
+#: Headline ratios: name, case, prefix of the names of the peers, target, and the size of a large
+#: batch at which the target must be reached as well as in the mean over the grid.
 REQUIRED = (
     ("S* over probly", "S*, hull", "probly", 30, [10_000, 10, 10]),
     ("S* of intervals over probly", "S*, intervals", "probly", 30, [10_000, 0, 10]),
     ("S* of total variation balls over probly", "S*, TV ball", "probly", 30, [10_000, 0, 10]),
     ("GH at K = 10 over probly", "GH, hull", "probly", 1000, [1000, 10, 10]),
     ("GH at K = 10 over the paper's pseudocode", "GH, hull", "paper", 1000, [1000, 10, 10]),
-    *((f"TU, AU_lower and EU over NumPy, {kind}, {said}", f"TU + AU_lower + EU{case}, hull",
+    *((f"TU, AU_lower and EU over NumPy, {kind}, {rows}", f"TU + AU_lower + EU{case}, hull",
        "NumPy", 15, [10_000, 10, 100])
-      for said, check in (("neither checked", ", unchecked"), ("ours checked", ""))
+      for rows, check in (("not validated", ", unchecked"), ("validated by credalens", ""))
       for kind, case in (("float64", check), ("float32", f", float32{check}"))),
     ("AU_upper over linprog", "AU_upper, hull", "paper", 300, [10_000, 10, 10]),
     ("AU_upper over highspy", "AU_upper, hull", "highspy", 30, [10_000, 10, 10]),
 )  # fmt: skip
 
-PICTURES = {
+FIGURES = {
     "bench_total_variation": ("TU + AU_lower + EU, hull", "EU, hull", "AU_upper, hull"),
     "bench_entropy_hartley": ("S*, hull", "S_*, hull", "GH, hull"),
     "bench_distances": ("EU, W1 ordinal, hull", "EU, W1 general metric, hull", "EU, MMD, hull"),
@@ -42,17 +42,17 @@ PICTURES = {
 
 
 def write(record):
-    """Write the page and its pictures."""
+    """Write the page and its figures."""
     from benchmarks import plots
 
     PAGE.write_text(page(record))
-    for name, cases in PICTURES.items():
+    for name, cases in FIGURES.items():
         plots.costs(record, cases, IMAGES / f"{name}.png")
 
 
-def page(record, pictures=True):
+def page(record, figures=True):
     """Return the page as Markdown."""
-    parts = [_introduction(record), *([_pictures()] if pictures else []), _headlines(record),
+    parts = [_introduction(record), *([_figures()] if figures else []), _headlines(record),
              _faster(record), _exponents(record), _failures(record), _memory(record), _beyond(),
              _how(record), _all(record)]  # fmt: skip
     return "\n\n".join(parts) + "\n"
@@ -64,7 +64,7 @@ def shown(size):
 
 
 def number(x, digits=3):
-    """Return a number of three digits, without an exponent where it can be read so."""
+    """Return a number with three significant digits, without an exponent if it is moderate."""
     if x is None or not math.isfinite(x):
         return "-"
     if x == 0:
@@ -79,8 +79,8 @@ def ratio(cell, peer):
     return None if peer["us"] is None else peer["us"] / cell["ours"]["us"]
 
 
-def table(head, rows, right=()):
-    align = ["---:" if i in right else "---" for i in range(len(head))]
+def table(head, rows, right_aligned=()):
+    align = ["---:" if i in right_aligned else "---" for i in range(len(head))]
     lines = [head, align, *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
@@ -89,28 +89,28 @@ def _introduction(record):
     facts = record["facts"]
     ratios = [ratio(cell, peer) for cell, peer in _compared(record)]
     ahead = sum(r > 1 for r in ratios)
-    rough = ""
-    if max(facts["load"]) > 1.5 * facts["threads"]:  # what is measured loads the machine as well
-        rough = """
+    warning = ""
+    if max(facts["load"]) > 1.5 * facts["threads"]:  # the benchmark itself adds to the load
+        warning = """
 
-**The machine was not quiet.** What uses several threads, ours and PyTorch's, suffers from other
-load more than the rest, and slow peers that were timed once or twice most of all: read the ratios
-of this run as rough ones."""
-    return f"""# Side by side
+**The machine was loaded by other processes.** Other load affects multithreaded code, of credalens
+and of PyTorch, more than the rest, and slow peers that were timed once or twice most: the ratios of
+this run are not accurate."""
+    return f"""# Comparison with other packages
 
 <!-- Generated by `make bench` (python -m benchmarks grid); do not edit. -->
 
-Every measure of every kind of set, timed at sizes (N, M, K): N instances, M members, K classes;
-beside it, on the same arrays and in turns within the same run, what one would use instead. A ratio
-above 1 says that credalens is faster, which it is in {ahead} of {len(ratios)} comparisons; the
-median ratio is {number(float(np.median(ratios)))}. [How it was measured](#how-it-was-measured) is
-told below.{rough}"""
+This page compares the time of every measure of every representation with other implementations
+(peers), on the same arrays and in the same run, at sizes (N, M, K): N instances, M members,
+K classes. A ratio above 1 means that credalens is faster, which is the case in {ahead} of
+{len(ratios)} comparisons; the median ratio is {number(float(np.median(ratios)))}. See
+[Method](#method) for the details of the measurement.{warning}"""
 
 
-def _pictures():
+def _figures():
     drawn = (
         f"![Microseconds per instance against N, M and K: {'; '.join(cases)}](images/{name}.png)"
-        for name, cases in PICTURES.items()
+        for name, cases in FIGURES.items()
     )
     return "\n\n".join(["## Cost against N, M and K", *drawn])
 
@@ -119,34 +119,34 @@ def _how(record):
     facts = record["facts"]
     used = ", ".join(f"{name} {v}" for name, v in facts["versions"].items())
     later = f" Run again afterwards: {'; '.join(facts['again'])}." if facts.get("again") else ""
-    return f"""## How it was measured
+    return f"""## Method
 
-By `make bench`, which writes this page. Times are the least of several, since other load can only
-add to them (the record has medians too), in microseconds per instance, of calls that take plain
-arrays: ours include the check of every row, but for the cases that are called unchecked. Where a
-peer would take too long for all N instances it was given the first ones and its time is divided by
-their number. Quick ways are timed nine times, slow ones once to five times, which is a little to
-the advantage of the quick.
+`make bench` measures the times and writes this page. A time is the minimum of several runs, since
+other load only increases times (the record also contains medians), in microseconds per instance,
+for calls with NumPy arrays as input. The times of credalens include the validation of every row,
+except in the cases named "unchecked". If a peer is too slow for all N instances, it processes the
+first ones, and its time is divided by their number. Fast implementations are timed nine times, slow
+ones one to five times, which slightly favours the fast ones.
 
-- **Paper's pseudocode**: the algorithms of the paper in plain SciPy and Python.
-- **NumPy**: vectorised over instances, as a careful user would write it.
-- **probly**: version 0.3.0 is the newest that installs on the Python used here. The measures of
-  0.9.1, which needs Python 3.12, were loaded from its unchanged file, on tensors of PyTorch and
-  with all cores, without the progress bars of 0.3.0. Its classes of sets cannot be read by Python
-  3.11: containers of the same tensors stand in for them, which spares it their making.
-- **SciPy pdist**, **POT** (`emd2`): all pairs of members, an instance at a time.
-- **highspy**: the solver HiGHS without SciPy's wrapper, given arrays, one thread, no presolve
-  (which costs more than it saves here); one solver kept for all programs, or a new one for each.
-- **Read limit**: summing the array once. It computes nothing else and is no peer; it says how much
-  is left to gain.
+- **Paper's pseudocode**: the algorithms of the paper in SciPy and Python.
+- **NumPy**: vectorised over instances.
+- **probly**: version 0.3.0 is the last release for the Python version used here; its progress bars
+  are disabled. Version 0.9.1 requires Python 3.12. Its measures are imported from the unchanged
+  file and run on PyTorch tensors with all cores. Its set classes use syntax of Python 3.12, so they
+  are replaced by containers of the same tensors, and their construction is not timed.
+- **SciPy pdist**, **POT** (`emd2`): all pairs of members, one instance at a time.
+- **highspy**: the solver HiGHS without SciPy's wrapper, with arrays as input, one thread and no
+  presolve (which is slower here); one solver for all programs, or a new solver per program.
+- **Read limit**: the time to sum the array. It is not a peer but a lower bound for any measure that
+  reads the whole array.
 
 Run on {facts["date"]} in {facts["seconds"]} s: {facts["cpu"]}, {facts["threads"]} threads,
-{facts["instruction_set"]}; load of the machine before and after: {facts["load"][0]} and
+{facts["instruction_set"]}; load average before and after: {facts["load"][0]} and
 {facts["load"][1]}. Versions: {used}.{later}"""
 
 
 def required(record):
-    """Return a row for each headline ratio and peer, and whether it reaches its target."""
+    """Return a row for each headline ratio and peer, with whether it reaches its target."""
     rows = []
     for what, case, start, limit, at in REQUIRED:
         found = {}
@@ -155,18 +155,18 @@ def required(record):
                 continue
             for peer in cell["peers"]:
                 if peer["name"].startswith(start) and peer["us"] is not None:
-                    spoilt = peer["nan"] + peer["wrong"]
-                    right = 1 - spoilt / max(peer["instances"], 1)
+                    failures = peer["nan"] + peer["wrong"]
+                    correct = 1 - failures / max(peer["instances"], 1)
                     found.setdefault(peer["name"], []).append(
-                        (cell["size"], ratio(cell, peer), right)
+                        (cell["size"], ratio(cell, peer), correct)
                     )
         for name, ratios in found.items():
             there = next((r for size, r, _ in ratios if size == at), None)
-            right = next((share for size, _, share in ratios if size == at), None)
+            correct = next((share for size, _, share in ratios if size == at), None)
             mean = math.exp(sum(math.log(r) for _, r, _ in ratios) / len(ratios))
             rows.append({
                 "what": what, "peer": name, "limit": limit, "at": at, "ratio": there,
-                "mean": mean, "right": right, "cells": len(ratios),
+                "mean": mean, "correct": correct, "cells": len(ratios),
                 "met": there is not None and min(there, mean) >= limit,
                 "short": [(size, r) for size, r, _ in ratios if r < limit],
             })  # fmt: skip
@@ -176,63 +176,63 @@ def required(record):
 def _headlines(record):
     rows = []
     for row in required(record):
-        right = "" if row["right"] in (1, None) else f"{row['right']:.0%}"
+        correct = "" if row["correct"] in (1, None) else f"{row['correct']:.0%}"
         rows.append([
             row["what"], row["peer"], f"{row['limit']}x", f"{number(row['mean'])}x",
             f"{number(row['ratio'])}x at {shown(row['at'])}", "yes" if row["met"] else "**no**",
-            right,
+            correct,
             f"{row['cells'] - len(row['short'])} of {row['cells']}",
             ", ".join(f"{number(r)}x at {shown(size)}" for size, r in row["short"]),
         ])  # fmt: skip
     text = """## Headline ratios
 
-Each has a target, which is reached if the geometric mean over all cells of the grid in which both
-were run is not below it, nor the ratio for a large batch; this rule was made when earlier ratios
-were known. The last columns say in how many of the cells the ratio itself reaches it, and name all
-others. Where a share is given, only so much of the peer's values is right in the large batch
-([failures](#agreement-and-failures)); their cost is the same for right and wrong ones."""
-    head = ["what", "peer", "target", "over the grid", "a large batch", "reached", "right",
+Each ratio has a target. It is reached if both the geometric mean over all cells of the grid and the
+ratio for a large batch are at least the target; this rule was chosen when earlier ratios were
+known. The last two columns count the cells whose own ratio reaches the target and list all others.
+The column "correct" is the share of correct values of the peer in the large batch, if it is not
+100 % (see [failures](#agreement-and-failures)); the time does not depend on it."""
+    head = ["ratio", "peer", "target", "mean over the grid", "large batch", "reached", "correct",
             "cells that reach it", "cells that do not"]  # fmt: skip
     return f"{text}\n\n{table(head, rows, {2, 3})}"
 
 
 def faster(record):
-    """Return all cells in which a peer took less time: (cell, peer), the worst first."""
+    """Return all (cell, peer) in which the peer is faster, sorted by the ratio."""
     return sorted((x for x in _compared(record) if ratio(*x) < 1), key=lambda x: ratio(*x))
 
 
-#: What ours does and a bare expression does not, by the set.
-BEFORE = {
-    "hull": "Ours also checks that every row is a distribution.",
-    "intervals": "Ours first checks the bounds and makes them reachable, reading and writing both.",
-    "contamination": "Ours first checks that the centres are distributions.",
-    "TV ball": "Ours first checks that the centres are distributions.",
-    "lower probability": "Ours first checks that the values are coherent, for every event and pair "
-    "of classes; `validate=False` leaves it out.",
-    "belief function": "Ours first checks that the masses are a distribution.",
+#: Additional work of credalens, by representation.
+ADDITIONAL = {
+    "hull": "credalens also validates every row.",
+    "intervals": "credalens also validates the bounds and makes them reachable.",
+    "contamination": "credalens also validates the centres.",
+    "TV ball": "credalens also validates the centres.",
+    "lower probability": "credalens also validates coherence, for every event and pair of classes, "
+    "unless `validate=False` is passed.",
+    "belief function": "credalens also validates the masses.",
 }
 
 
 def reason(cell, peer):
-    """Say why, as far as it is known."""
+    """Return why the peer is faster, if it is known."""
     call = cell["ours"]["us"] * cell["size"][0]
     wrong = peer["nan"] + peer["wrong"]
-    said = f"It {peer['reason']}. " if peer["reason"] else ""
+    text = f"The peer {peer['reason']}. " if peer["reason"] else ""
     if wrong:
-        said += f"Its values differ in {wrong} of {peer['instances']} instances. "
+        text += f"The values of the peer differ in {wrong} of {peer['instances']} instances. "
     if call < 60:
-        return f"{said}One call of ours takes {number(call)} µs, most of it in Python."
+        return f"{text}A call of credalens takes {number(call)} µs, most of it in Python."
     if call < 150:
-        before = BEFORE[cell["case"].rpartition(", ")[2]]
-        return f"{said}{before} And Python takes 10 to 20 µs per call."
+        additional = ADDITIONAL[cell["case"].rpartition(", ")[2]]
+        return f"{text}{additional} Python takes 10 to 20 µs per call."
     if peer["name"] == "NumPy, all events" and cell["size"][2] <= 6:
-        return f"{said}For few classes all events are soon looked at."
+        return f"{text}For few classes, enumerating all events is cheap."
     measure, _, of = cell["case"].rpartition(", ")
     if measure == "EU, Kolmogorov":
-        return f"{said}{BEFORE[of]} Cumulative sums are NumPy's in both."
+        return f"{text}{ADDITIONAL[of]} Both compute cumulative sums with NumPy."
     if of == "hull" and measure.startswith(("EU", "MMI", "S*", "GH", "AU_upper", "quantify")):
-        return f"{said}Not known."
-    return said + BEFORE[of]
+        return f"{text}The reason is not known."
+    return text + ADDITIONAL[of]
 
 
 def _faster(record):
@@ -240,21 +240,21 @@ def _faster(record):
     small = sum(cell["size"][0] < BATCH for cell, _ in found)
     text = f"""## Where a peer is faster
 
-All of them: {len(found)} of {len(_compared(record))} comparisons, {small} of them with fewer than
-{BATCH} instances. A single closed form of an array that is known to be good is one line of NumPy,
-and where it is all that is wanted that line is hard to beat: ours checks its input, takes any array
-library, and hands back what came in."""
+The table lists all {len(found)} of {len(_compared(record))} comparisons in which a peer is faster,
+{small} of them with fewer than {BATCH} instances. A closed form of a valid array is often one line
+of NumPy, which has less overhead: credalens also validates its input, supports several array
+libraries, and returns results in the library and dtype of the input."""
     rows = [
         [cell["case"], shown(cell["size"]), peer["name"], number(cell["ours"]["us"]),
          number(peer["us"]), f"{number(ratio(cell, peer))}x", reason(cell, peer)]
         for cell, peer in found
     ]  # fmt: skip
-    head = ["measure, set", "size", "peer", "ours, µs", "peer, µs", "ratio", "why"]
+    head = ["measure, set", "size", "peer", "credalens, µs", "peer, µs", "ratio", "reason"]
     return f"{text}\n\n{table(head, rows, {3, 4, 5})}"
 
 
 def _compared(record):
-    """Return every cell with every peer that ran in it."""
+    """Return every (cell, peer) in which the peer was run."""
     return [(cell, peer) for cell in record["cells"] for peer in cell["peers"]
             if not peer["limit"] and peer["us"] is not None]  # fmt: skip
 
@@ -262,7 +262,8 @@ def _compared(record):
 def exponents(record):
     """Return for each case the slopes of log cost against log N, M and K, by least squares.
 
-    Against N the cost of the whole call for N of at least 100; against M and K that of an instance.
+    The cost is that of the whole call against N, for N >= 100, and that of an instance against M
+    and K.
     """
     cost = {(c["case"], tuple(c["size"])): c["ours"]["us"] for c in record["cells"]}
     found = {}
@@ -292,11 +293,11 @@ def _exponents(record):
         rows.append([name, *(f"{slopes[a]:.2f}" if a in slopes else "" for a in "NMK"), by_class])
     text = """## Growth
 
-The exponents are slopes of log cost against the log of one size with the others fixed, by least
-squares: against N the cost of the whole call for N of at least 100, against M and K that of an
-instance. An exponent below 1 says that a fixed cost is still seen. Where all events are looked at,
-the factor by which one class more multiplies the cost says more than an exponent."""
-    head = ["measure, set", "N", "M", "K", "a class more"]
+The exponents are least-squares slopes of log cost against the logarithm of one size with the others
+fixed: against N the cost of the whole call for N >= 100, against M and K the cost per instance. An
+exponent below 1 indicates a constant cost. For measures that enumerate all events, the last column
+gives the factor of the cost per additional class instead of an exponent."""
+    head = ["measure, set", "N", "M", "K", "per class"]
     return f"{text}\n\n{table(head, rows, {1, 2, 3, 4})}"
 
 
@@ -320,22 +321,22 @@ def _failures(record):
                     default=None)  # fmt: skip
     text = f"""## Agreement and failures
 
-Values compared one by one: how many were not a number, how many differ from ours by more than the
-tolerance (1e-6; 1e-4 bits for entropies found by iteration), and the largest difference. The
-largest duality gap that certifies ours anywhere on the grid is {number(certified, 2)}. "Not run" is
-our choice, with the cost that it would have; whatever else is in the last column was raised by the
-peer.
+All values are compared: the table lists the number of NaNs, the number of values that differ from
+those of credalens by more than the tolerance (1e-6; 1e-4 bits for iterative entropies), and the
+largest difference. The largest duality gap of credalens on the grid is {number(certified, 2)}. In
+the last column, "not run" is a choice of the benchmark and names the cost; other texts are
+exceptions of the peer.
 
-`python -m benchmarks.failures` prints single inputs of this kind with the peer's value, ours and
-the certificate.{_ours_failed(record)}"""
+`python -m benchmarks.failures` prints single inputs with the value of the peer, the value of
+credalens and its certificate.{_ours_failed(record)}"""
     head = ["measure, set", "peer", "values", "NaN", "beyond tolerance", "largest difference",
-            "not run, refused"]  # fmt: skip
+            "not run, exceptions"]  # fmt: skip
     return f"{text}\n\n{table(head, rows, {2, 3, 4, 5})}"
 
 
 def _ours_failed(record):
     lines = [f"- {name} {shown(size)}: {error}" for name, size, error in record["failed"]]
-    return "\n\nCells in which ours failed:\n\n" + "\n".join(lines) if lines else ""
+    return "\n\nCells in which credalens failed:\n\n" + "\n".join(lines) if lines else ""
 
 
 def _values(cell):
@@ -343,7 +344,7 @@ def _values(cell):
 
 
 def _memory(record):
-    """Return the cells of the largest input of each case."""
+    """Return the section on memory: the cell with the largest input of each case."""
     rows = []
     largest = {}
     for cell in record["cells"]:
@@ -360,27 +361,30 @@ def _memory(record):
                      number(cell["ours"]["megabytes"], 2), peers])  # fmt: skip
     text = """## Peak memory
 
-How much a process grew at most during one call (resident memory, so that what C++ allocates
-counts), in MB, at the largest input of each case. Each call has a process of its own, forked from
-one that has everything loaded. Differences below about 1 MB are noise."""
-    head = ["measure, set", "size", "input", "ours", "peers"]
+The peak increase of the resident memory during one call in MB, including allocations of C++, at the
+largest input of each case. Each call runs in a new process, forked from one that has imported all
+packages. Differences below about 1 MB are noise."""
+    head = ["measure, set", "size", "input", "credalens", "peers"]
     return f"{text}\n\n{table(head, rows, {2, 3})}"
 
 
 def _beyond():
-    return """## What the peers do that credalens does not
+    return """## Features of the peers that credalens does not have
 
-- probly represents and trains: credal predictors, evidential and Bayesian networks, conformal
-  prediction, second-order distributions with entropy, variance and distance measures, out-of-
-  distribution pipelines. Its S* can be differentiated twice by PyTorch; ours once.
-- POT has unbalanced, regularised and Gromov-Wasserstein transport, barycentres, and runs on GPUs.
-- HiGHS solves any linear, mixed-integer and convex quadratic program; ours solves matrix games.
-- SciPy's SLSQP takes any smooth objective and constraints, in one line.
-- A NumPy expression needs no dependency, and for one instance at a time it is often the fastest."""
+- probly trains predictors: credal predictors, evidential and Bayesian networks, conformal
+  prediction, second-order distributions with entropy, variance and distance measures, and
+  out-of-distribution pipelines. PyTorch differentiates its S* twice, that of credalens once.
+- POT supports unbalanced, regularised and Gromov-Wasserstein transport, barycentres, and GPUs.
+- HiGHS solves general linear, mixed-integer and convex quadratic programs; credalens solves matrix
+  games only.
+- SciPy's SLSQP supports any smooth objective and constraints.
+- A NumPy expression needs no further dependency and is often the fastest for a single instance."""
 
 
 def _all(record):
-    parts = ["## All cells\n\nMicroseconds per instance; in brackets the ratio to ours."]
+    parts = [
+        "## All cells\n\nMicroseconds per instance, with the ratio to credalens in parentheses."
+    ]
     names = list(dict.fromkeys(cell["case"] for cell in record["cells"]))
     for name in names:
         cells = [cell for cell in record["cells"] if cell["case"] == name]
@@ -388,9 +392,9 @@ def _all(record):
         rows = [[shown(c["size"]), number(c["ours"]["us"]), *(_entry(c, p) for p in c["peers"])]
                 for c in cells]  # fmt: skip
         note = record["notes"].get(name, "")
-        said = f"{note[:1].upper()}{note[1:]}.\n\n" if note else ""
+        text = f"{note[:1].upper()}{note[1:]}.\n\n" if note else ""
         head = ["size", "credalens", *peers]
-        parts.append(f"### {name}\n\n{said}{table(head, rows, set(range(1, len(head))))}")
+        parts.append(f"### {name}\n\n{text}{table(head, rows, set(range(1, len(head))))}")
     return "\n\n".join(parts)
 
 

@@ -1,9 +1,9 @@
-"""The numbers of ``docs/scaling.md``, measured and written into it.
+"""Measure the throughput and the memory of the Dask engine and update ``docs/scaling.md``.
 
-``python -m benchmarks.scaling throughput`` measures rows a second by models and classes, with one
-worker and with two, on Parquet files that are written for it and removed. ``simulate`` scores as
-many rows as wanted, 10^8 by default, which are made up in the workers, and follows the memory of
-all processes. Both fill their part of the page; numbers are those that were seen.
+``python -m benchmarks.scaling throughput`` measures rows per second for several numbers of models
+and classes, with one and with two workers, on temporary Parquet files. ``simulate`` scores 10^8
+rows (``--rows``) that the workers generate, and records the memory of all processes. Each replaces
+its section of the page.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import numpy as np
 import psutil
 
 from benchmarks.dask_engine import by_cluster, ensembles, write_dataset
-from credalens.datasets.cluster.client import connected
-from credalens.datasets.cluster.engine import ScoreJob
-from credalens.datasets.files import Ensemble, open_ensemble
-from credalens.datasets.files.source import Block, Source, steps
+from credalens.engine.client import connect
+from credalens.engine.job import ScoreJob
 from credalens.evaluation.scores import ScoreColumns
+from credalens.io import Ensemble, open_ensemble
+from credalens.io.source import Block, Source
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
-#: Classes and models, and rows so that each takes a few seconds.
+#: Classes, models, and rows such that a run takes a few seconds.
 SIZES = ((2, 5, 1_000_000), (10, 5, 1_000_000), (10, 10, 500_000), (10, 50, 100_000),
          (100, 10, 100_000))  # fmt: skip
 PARTS = 32
@@ -38,17 +38,17 @@ REPEAT = 3
 
 
 def throughput(rows_factor: float) -> str:
-    """Return the table by models and classes, and the arithmetic for 10^9 rows."""
+    """Return the table by models and classes, and the estimate for 10^9 rows."""
     lines = [
         "| classes | models | measures | bytes per row | rows/s, one worker | rows/s, two | ratio "
-        "| read alone, rows/s per core | CPU µs per row |",
+        "| reading only, rows/s per core | CPU µs per row |",
         "|---:|---:|---|---:|---:|---:|---:|---:|---:|",
     ]
     found = {}
     with (
         tempfile.TemporaryDirectory(prefix="credalens-bench-") as name,
-        connected(workers=1) as one,
-        connected(workers=2) as two,
+        connect(workers=1) as one,
+        connect(workers=2) as two,
     ):
         folder = Path(name)
         few = write_dataset(folder / "few", 64, 4, 5, 3)
@@ -60,7 +60,7 @@ def throughput(rows_factor: float) -> str:
             read = n / reading_seconds(data)
             for measures in (("tv",), ("tv", "entropy")):
                 times: dict[str, list[float]] = {"one": [], "two": [], "cpu": []}
-                for _ in range(REPEAT):  # interleaved, as the machine may have other things to do
+                for _ in range(REPEAT):  # interleaved, so that other load affects both
                     before = cpu_seconds(one)
                     times["one"].append(by_cluster(one, data, folder / "out", measures))
                     times["cpu"].append(cpu_seconds(one) - before)
@@ -73,33 +73,33 @@ def throughput(rows_factor: float) -> str:
                 )
                 print(lines[-1], flush=True)
                 found[K, M, measures] = n / double, cpu / n
-    return "\n".join([facts(), "", *lines, "", *arithmetic(found)])
+    return "\n".join([environment(), "", *lines, "", *estimate(found)])
 
 
-def arithmetic(found) -> list[str]:
-    """Say what 10^9 rows of ten models and ten classes take, by the numbers above."""
+def estimate(found) -> list[str]:
+    """Return the estimated time for 10^9 rows of ten models and ten classes."""
     n, K, M, cores, link = 10**9, 10, 10, 64, 1.25e9
     row = 4 * M * K
     lines = [
         f"10^9 rows, {M} models, {K} classes in single precision are {row * n / 1e9:,.0f} GB of "
-        f"predictions. A link of 10 Gbit/s brings them in {row * n / link / 60:.1f} minutes.",
+        f"predictions. A network of 10 Gbit/s transfers them in {row * n / link / 60:.1f} minutes.",
         "",
     ]
     for measures in (("tv",), ("tv", "entropy")):
         rate, cpu = found[K, M, measures]
         lines.append(
-            f"- `{','.join(measures)}`: {cpu * 1e6:.2f} µs of a core per row, "
-            f"{n * cpu / 3600:,.1f} core hours in all "
+            f"- `{','.join(measures)}`: {cpu * 1e6:.2f} µs of CPU time per row, "
+            f"{n * cpu / 3600:,.1f} core hours in total "
             f"({n / rate / 3600:,.1f} hours with the two workers above); "
-            f"{n * cpu / 60 / cores:,.1f} minutes on {cores} cores, which would have to be given "
-            f"{row * cores / cpu / 1e9:,.1f} GB/s. On that link, reading is the bottleneck from "
-            f"{link / row * cpu:,.0f} cores on; with fewer, the computation is."
+            f"{n * cpu / 60 / cores:,.1f} minutes on {cores} cores, which requires a read rate of "
+            f"{row * cores / cpu / 1e9:,.1f} GB/s. On that network, reading is the bottleneck from "
+            f"{link / row * cpu:,.0f} cores on."
         )
     return lines
 
 
 def reading_seconds(data: Path) -> float:
-    """Return the processor's seconds for reading and decoding alone, in this thread."""
+    """Return the CPU seconds of this thread for reading and decoding."""
     ensemble = open_ensemble([str(data)])
     best = np.inf
     for _ in range(REPEAT):
@@ -115,8 +115,8 @@ def cpu_seconds(client) -> float:
     return sum(client.run(time.process_time).values())
 
 
-class MadeUp(Source):
-    """Rows that no file holds: a few thousand of them over and over, with classes exchanged."""
+class GeneratedSource(Source):
+    """Rows that are generated: a few thousand of them repeatedly, with permuted classes."""
 
     path = os.devnull
 
@@ -124,15 +124,15 @@ class MadeUp(Source):
         self.n_rows = self.expected_rows = n_rows
         self.n_members, self.n_classes = M, K
 
-    def pieces(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
+    def raw_blocks(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         pool = _pool(self.n_members, self.n_classes)
         end = self.n_rows if stop is None else stop
         for first in range(start, end, len(pool)):
             block = np.roll(pool, first // len(pool), axis=-1)
             yield Block(block[: min(end - first, len(pool))])
 
-    def edges(self, rows: int) -> list[int]:
-        return steps(self.n_rows, rows)
+    def partition_bounds(self, rows: int) -> list[int]:
+        return [*range(0, self.n_rows, rows), self.n_rows]
 
 
 @cache
@@ -141,12 +141,12 @@ def _pool(M: int, K: int) -> np.ndarray:
 
 
 def simulate(n: int, M: int = 5, K: int = 10) -> str:
-    """Return how a long run went: time, and the memory of all processes along the way."""
-    ensemble = Ensemble((MadeUp(n, M, K),), tuple(map(str, range(M))), K, None, None, "", False,
-                        1.0, False)  # fmt: skip
+    """Return the time of a run and the memory of all processes during it."""
+    names = tuple(map(str, range(M)))
+    ensemble = Ensemble((GeneratedSource(n, M, K),), names, K, None, None, "", False, 1.0, False)
     seen: list[tuple[int, float, list[int]]] = []
     done = 0
-    with tempfile.TemporaryDirectory(prefix="credalens-bench-") as name, connected() as client:
+    with tempfile.TemporaryDirectory(prefix="credalens-bench-") as name, connect() as client:
         job = ScoreJob(ensemble, ScoreColumns(("tv",)), Path(name, "out"), {})
         folder, _ = job.prepare()
         start = time.perf_counter()
@@ -176,7 +176,7 @@ def simulate(n: int, M: int = 5, K: int = 10) -> str:
         rows, _ = folder.finish(Path(name, "skipped.csv"))
         size = sum(path.stat().st_size for path in Path(name, "out").iterdir())
         parts = len(list(Path(name, "out").glob("part-*.parquet")))
-    return _told(n, M, K, rows, parts, size, seconds, seen)
+    return _summary(n, M, K, rows, parts, size, seconds, seen)
 
 
 def memory(client) -> list[int]:
@@ -191,10 +191,10 @@ def memory(client) -> list[int]:
     return found
 
 
-def _told(n, M, K, rows, parts, size, seconds, seen) -> str:
+def _summary(n, M, K, rows, parts, size, seconds, seen) -> str:
     workers = len(seen[-1][2]) - 1
     lines = [
-        facts(),
+        environment(),
         "",
         f"{rows:,} rows of {M} models and {K} classes, {4 * n * M * K / 1e9:,.0f} GB of "
         f"predictions, scored by `tv` in {parts} partitions with {workers} workers: "
@@ -210,24 +210,24 @@ def _told(n, M, K, rows, parts, size, seconds, seen) -> str:
         lines.append(f"| {done:,} | {at:,.0f} | " + " | ".join(map(str, sizes)) + " |")
     late = [sizes for done, _, sizes in seen if done >= n // 10]
     highest = [max(column) for column in zip(*late, strict=True)]
-    lines.append("| largest after a tenth | | " + " | ".join(map(str, highest)) + " |")
+    lines.append("| maximum after 10 % of the rows | | " + " | ".join(map(str, highest)) + " |")
     return "\n".join(lines)
 
 
-def facts() -> str:
+def environment() -> str:
     load = os.getloadavg()[0]
     return (
         f"{len(os.sched_getaffinity(0))} cores ({platform.machine()}), Python "
-        f"{platform.python_version()}; load of the machine when this was written: {load:.1f}."
+        f"{platform.python_version()}; load average at the end: {load:.1f}."
     )
 
 
 def fill(name: str, text: str) -> None:
-    """Put `text` into its place on the page."""
+    """Replace the section `name` of the page by `text`."""
     page = PAGE.read_text(encoding="utf-8")
     place = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
     if not place.search(page):
-        raise SystemExit(f"{PAGE} has no place for {name}")
+        raise SystemExit(f"{PAGE} has no section {name}")
     PAGE.write_text(place.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Intervals, contamination and balls: closed forms against SciPy, an instance at a time."""
+"""Probability intervals, contamination models and balls compared with SciPy per instance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.total_variation import dirichlet
 
 
 def rows():
-    yield _together()
+    yield _box_measures()
     yield _limit("S_* of intervals (10000, K = 10)", _box(10_000, 10), cl.lower_entropy, 200.0)
     for low, high, K in ((0.03, 0.17, 12), (0.02, 0.13, 15)):
         box = cl.ProbabilityIntervals(np.full((1, K), low), np.full((1, K), high))
@@ -40,7 +40,7 @@ def _limit(what, Q, measure, most):
     ours = seconds(lambda: measure(Q))
     return Row(
         what,
-        "the time it may take",
+        "time limit",
         1e6 * ours / n,
         most,
         f"under {most:g} us",
@@ -50,7 +50,7 @@ def _limit(what, Q, measure, most):
 
 
 def _scipy(low, high):
-    """Return the upper aleatoric end and the upper entropy of one box."""
+    """Return the upper aleatoric end and the upper entropy of probability intervals."""
     K = len(low)
     game = linprog(
         np.r_[np.zeros(K), 1.0],
@@ -72,15 +72,15 @@ def _scipy(low, high):
     return 1 - game.fun, -entropy.fun
 
 
-def _together():
+def _box_measures():
     n, some = 10_000, 30
     Q = _box(n, 10)
 
-    def everything():
+    def box_measures():
         return cl.total_uncertainty(Q), cl.aleatoric_uncertainty(Q), cl.upper_entropy(Q)
 
-    ours = seconds(everything)
-    _, aleatoric, entropy = everything()
+    ours = seconds(box_measures)
+    _, aleatoric, entropy = box_measures()
     lower, upper = np.asarray(Q.lower())[:some], np.asarray(Q.upper())[:some]
     other, expected = once(
         lambda: np.array([_scipy(a, b) for a, b in zip(lower, upper, strict=True)])
@@ -88,7 +88,7 @@ def _together():
     worst = np.abs(np.stack([aleatoric.upper[:some], entropy[:some]], axis=1) - expected).max()
     return Row(
         f"TU, both ends of AU, S* of intervals ({n}, K = 10)",
-        "SciPy an instance, for AU_upper and S* alone",
+        "SciPy per instance, AU_upper and S* only",
         1e6 * ours / n,
         1e6 * other / some,
         "1000x, under 2 us",

@@ -1,6 +1,6 @@
-"""Tensors of PyTorch and JAX against NumPy arrays, and gradients against values.
+"""PyTorch and JAX compared with NumPy arrays, and gradients compared with values.
 
-Libraries that are not installed are left out: run it in an environment of each.
+Libraries that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def rows():
 
 
 def interleaved(*functions, repeat=15):
-    """Return the least time of each, taken in turn, so that other load meets them alike."""
+    """Return the minimal time of each function, timed in turns so that other load affects all."""
     best = [float("inf")] * len(functions)
     for function in functions:
         function()
@@ -64,8 +64,8 @@ def _backward(torch, x, n, M, K):
     value, total = interleaved(forward, both)
     gradient = total - value
     return Row(
-        f"backward of quantify ({n}, {M}, {K}), total variation, all four numbers",
-        "the forward",
+        f"backward of quantify ({n}, {M}, {K}), total variation, all four values",
+        "forward pass",
         1e6 * gradient / n,
         1e6 * value / n,
         "at most 4x the time, i.e. ratio >= 0.25",
@@ -92,7 +92,7 @@ def _jax():
 def _against_numpy(what, n, ours, plain):
     return Row(
         what,
-        "the same from a NumPy array",
+        "the same measure of a NumPy array",
         1e6 * ours / n,
         1e6 * plain / n,
         "at most 1.2x the time, i.e. ratio >= 0.83",

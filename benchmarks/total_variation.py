@@ -1,4 +1,4 @@
-"""Total variation: the closed forms against reading the array and NumPy, the game against SciPy."""
+"""Total variation compared with the time to read the array, with NumPy and with SciPy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import credalens as cl
 from benchmarks import peers
 from benchmarks.harness import Row, once, seconds
 from credalens import _kernels
-from credalens._arrays import num_threads
+from credalens._backend import num_threads
 
 
 def dirichlet(shape, dtype=np.float64, seed=0):
-    """Return uniform Dirichlet ensembles; exponential draws keep large arrays cheap."""
+    """Return uniform Dirichlet ensembles by normalising exponential variates."""
     rng = np.random.default_rng(seed)
     P = rng.standard_exponential(shape, dtype=np.float32 if dtype == np.float32 else np.float64)
     P /= P.sum(axis=-1, keepdims=True)
@@ -41,8 +41,8 @@ def _against_reading():
     for checked, limit in ((False, 3.0), (True, 4.5)):
         ours = seconds(lambda c=checked: _closed(cl.ConvexHull(P, validate=c)))
         yield Row(
-            f"TU + AU_lower + EU ({n}, {M}, {K}) float32, {'checked' if checked else 'unchecked'}",
-            "summing the array once, NumPy, a thread a core",
+            f"TU + AU_lower + EU ({n}, {M}, {K}) float32, {'not ' * (not checked)}validated",
+            "sum of the array, NumPy, one thread per core",
             1e6 * ours / n,
             1e6 * read / n,
             f"at most {limit}x the time, i.e. ratio >= {1 / limit:.2f}",
@@ -60,7 +60,7 @@ def _against_numpy():
     worst = max(float(np.abs(a - b).max()) for a, b in zip(_closed(Q), expected, strict=True))
     yield Row(
         f"TU + AU_lower + EU ({n}, {M}, {K}) float32",
-        "vectorised NumPy, a loop over pairs",
+        "vectorised NumPy, loop over pairs",
         1e6 * ours / n,
         1e6 * other / n,
         "15x",
@@ -81,7 +81,7 @@ def _many_members():
     )
     return Row(
         f"EU ({n}, {M}, {K}) float64",
-        "the same kernel's plain pair loop",
+        "the loop over all pairs of the same kernel",
         1e6 * ours / n,
         1e6 * other / n,
         "8x",
@@ -102,8 +102,8 @@ def _games():
         worst = float(np.abs(interval.upper[:some] - expected).max())
         ratio = (other / some) / (ours / n)
         yield Row(
-            f"AU_upper ({n}, {M}, {K}) float64, members disagreeing",
-            "SciPy linprog (HiGHS) an instance",
+            f"AU_upper ({n}, {M}, {K}) float64, members disagree",
+            "SciPy linprog (HiGHS) per instance",
             1e6 * ours / n,
             1e6 * other / some,
             f"{limit}x, gaps <= 1e-9",
@@ -125,7 +125,7 @@ def _memory():
         share = (peak - kept) / P.nbytes
         yield Row(
             f"peak extra memory of quantify (500000, 10, 10) float32, {layout}",
-            "the input's size (shares, not microseconds)",
+            "size of the input (ratios, not microseconds)",
             share,
             1.0,
             "at most 0.5x the input",

@@ -1,4 +1,4 @@
-"""How `make docs` turns this folder into pages."""
+"""Sphinx configuration of the documentation, for `make docs`."""
 
 import inspect
 import re
@@ -35,28 +35,38 @@ myst_heading_anchors = 3
 
 autosummary_generate = True
 autosummary_generate_overwrite = True
-autodoc_typehints = "none"  # numpydoc says types in words
-autodoc_mock_imports = ["torch"]  # the pages are made without it
+autodoc_typehints = "none"  # numpydoc describes the types
+autodoc_mock_imports = ["torch"]  # the documentation is built without PyTorch
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-# Figures are made by the code shown above them, in one process per page.
+# Figures are plotted by the code shown above them.
 plot_include_source = True
 plot_html_show_source_link = False
 plot_html_show_formats = False
 plot_formats = [("png", 140)]
 plot_rcparams = {"figure.figsize": (7.2, 4.2), "savefig.bbox": "tight", "font.size": 11}
 
-# The mathematics is typeset by the reader's browser with a script that the pages carry along.
+# MathJax, which is copied into the pages, typesets formulas in the browser.
 html_theme = "pydata_sphinx_theme"
 html_title = "credalens"
-toc_object_entries_show_parents = "hide"  # the names fit beside the page
-# Pages without pages below them have no navigation of their own.
+toc_object_entries_show_parents = "hide"  # full names do not fit into the sidebar
+# Pages without subpages have no primary sidebar.
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_context = {"default_mode": "auto"}
 html_sidebars = {
-    name: [] for name in ("start", "choose", "mathematics", "scaling", "comparison", "cli")
+    name: []
+    for name in (
+        "start",
+        "choose",
+        "mathematics",
+        "scaling",
+        "backends",
+        "comparison",
+        "cli",
+        "glossary",
+    )
 }
 html_show_sourcelink = False
 html_theme_options = {
@@ -72,19 +82,20 @@ copybutton_prompt_is_regexp = True
 
 
 def setup(app):
-    """Say what the extension does not: pages may be read in parallel. It only copies a script."""
+    """Register the event handlers."""
+    # The extension only copies a script, so that pages can be read in parallel.
     app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True
-    app.connect("source-read", close_up)
-    app.connect("autodoc-process-signature", own_constructor)
+    app.connect("source-read", strip_doctest_end)
+    app.connect("autodoc-process-signature", constructor_signature)
 
 
-def close_up(app, name, source):
-    """Leave out the empty line that ends a doctest before the fence that ends its block."""
+def strip_doctest_end(app, name, source):
+    """Remove the empty line between the end of a doctest and the end of its code block."""
     source[0] = re.sub(r"\n\n( *```\n)", r"\n\1", source[0])
 
 
-def own_constructor(app, what, name, thing, options, signature, returns):
-    """Give a class on top of a stand-in for torch's its own parameters, not the stand-in's."""
+def constructor_signature(app, what, name, thing, options, signature, returns):
+    """Document the parameters of a class whose base class is a mock object of PyTorch."""
     if what != "class" or signature != "(*args, **kwargs)" or "__init__" not in vars(thing):
         return None
     return f"({', '.join([*inspect.signature(thing.__init__).parameters][1:])})", returns

@@ -1,4 +1,4 @@
-"""Make images/report.png, the top of the demo's report: ``python docs/report_picture.py``."""
+"""Write images/report.png, a screenshot of the demo report: ``python docs/report_picture.py``."""
 
 import shutil
 import subprocess
@@ -9,10 +9,10 @@ from credalens.experiments import demo
 
 
 def main() -> None:
-    """Run the demo and take a picture of its report in Chromium."""
+    """Run the demo and take a screenshot of its report with Chromium."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        raise SystemExit("no chromium or google-chrome here to draw the page; install one")
+        raise SystemExit("chromium or google-chrome is not installed")
     picture = Path(__file__).parent / "images" / "report.png"
     with tempfile.TemporaryDirectory() as folder:
         demo.run(Path(folder))

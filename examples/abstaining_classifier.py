@@ -1,4 +1,4 @@
-"""A classifier that says when it does not know, on a dataset that comes with scikit-learn.
+"""A scikit-learn classifier that abstains from uncertain predictions, on handwritten digits.
 
 Run: python examples/abstaining_classifier.py
 """
@@ -19,14 +19,14 @@ print(f"accuracy on all {len(X_test)} digits: {model.score(X_test, y_test):.1%}"
 
 for reject in (0.05, 0.1, 0.2):
     answer = model.predict_or_abstain(X_test, reject=reject)
-    kept = answer != -1  # -1 says "ask a person"
+    kept = answer != -1  # -1 is the label for abstention
     accuracy = (answer[kept] == y_test[kept]).mean()
-    print(f"abstaining on {reject:.0%}: {accuracy:.1%} on the {kept.sum()} that are left")
+    print(f"abstaining on {reject:.0%}: {accuracy:.1%} on the remaining {kept.sum()}")
 
 u = model.predict_uncertainty(X_test)
 worst = int(u.total.argmax())
 print(
-    f"most uncertain: digit {worst} of the test set, a {y_test[worst]} "
+    f"most uncertain: digit {worst} of the test set, with label {y_test[worst]} "
     f"(total {u.total[worst]:.2f}, aleatoric {u.aleatoric.lower[worst]:.2f} to "
     f"{u.aleatoric.upper[worst]:.2f}, epistemic {u.epistemic[worst]:.2f})"
 )

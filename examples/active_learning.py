@@ -1,7 +1,7 @@
-"""Active learning: whether it pays to ask for the labels of uncertain inputs.
+"""Active learning by uncertainty compared with random selection, on handwritten digits.
 
-Five small forests start from 20 labelled handwritten digits and get 20 more a round: those with the
-largest uncertainty, or any. Five repeats, each from other first labels.
+Five small forests start with 20 labelled digits. In each round, 20 more are labelled: those with
+the largest uncertainty, or a random sample. Five repetitions with different initial labels.
 
 Run: python examples/active_learning.py
 """
@@ -31,9 +31,9 @@ for name in found.accuracy:
     gain, error = found.gain(name)
     print(f"{name:14s} {curve}   mean gain over random {gain:+.4f} +- {error:.4f}")
 
-# While next to nothing is known, uncertain inputs are no better than any others; from 60 labels on,
-# those of largest total uncertainty are. Disagreement alone, the epistemic part, gains less here:
-# over the whole curve no more than chance would.
+# With very few labels, uncertainty is not better than random selection. From 60 labels on, total
+# uncertainty is better. Epistemic uncertainty, the disagreement of the members, gains less here:
+# over the whole curve not significantly more than random selection.
 out = Path("active_learning.png")
 cl.plots.active_learning_curves(found).figure.savefig(out, dpi=120)
 print(f"wrote {out}")

@@ -1,18 +1,18 @@
-"""Train an ensemble to disagree off the data, and see whether it then knows what it does not know.
+"""Train an ensemble to disagree outside of the data, and evaluate out-of-distribution detection.
 
-Five small networks learn seven of the ten digits that come with scikit-learn. Besides their
-cross-entropy they pay ``weight * (EU on the data - EU off the data)``, with EU half the total
-variation diameter of their predictions. What stands for "off the data" is made from the batch:
-its pixels in random order ("shuffled"), the means of two images ("mixed"), or uniform "noise".
-Afterwards EU has to tell test images from images of kinds that nobody trained on:
+Five small networks are trained on seven of the ten digits of scikit-learn. The regularisation term
+``weight * (EU on the data - EU outside of the data)`` is added to the cross-entropy, where EU is
+half the total variation diameter of the predictions. The images outside of the data are generated
+from the batch: pixels in random order ("shuffled"), means of two images ("mixed"), or uniform
+"noise". EU is then evaluated as a detector of images that were not used in training:
 
-- the three digits that were left out,
-- the test images turned by a quarter, and those with black and white exchanged,
-- patches of the two photographs that come with scikit-learn.
+- the three excluded digits,
+- the test images rotated by 90 degrees, and with inverted grey values,
+- patches of the two photographs of scikit-learn.
 
-All kinds and weights that were tried are in the table, those of a first trial with four seeds
-included. A seed fixes the digits left out, the split, the initial networks and the batches, so that
-arms can be compared seed by seed.
+The table contains all settings that were tried, including those of a first trial with four seeds.
+A seed determines the excluded digits, the split, the initial networks and the batches, so that
+settings can be compared seed by seed.
 
     python examples/epistemic_regulariser.py --seeds 10 --out docs/results/epistemic_regulariser.md
 """
@@ -31,13 +31,13 @@ from torch import nn
 
 import credalens as cl
 
-#: What stands for "off the data", and the weight; the first is an ordinary ensemble.
-ARMS = (
+#: The images outside of the data and the weight; the first setting is an ordinary ensemble.
+SETTINGS = (
     ("none", 0.0),
     *((kind, weight) for kind in ("shuffled", "mixed", "noise") for weight in (0.1, 1.0)),
 )
 N_MEMBERS, N_HIDDEN, BATCH, STEPS = 5, 64, 128, 300
-COLUMNS = ("accuracy", "left out", "turned", "inverted", "photographs")
+COLUMNS = ("accuracy", "excluded", "rotated", "inverted", "photographs")
 
 
 class Ensemble(nn.Module):
@@ -57,7 +57,7 @@ class Ensemble(nn.Module):
 
 @dataclass(frozen=True)
 class Task:
-    """What one seed trains and tests on; images are ``(n, 64)``, in [0, 1]."""
+    """Training and test data of one seed; images are ``(n, 64)``, in [0, 1]."""
 
     images: torch.Tensor
     labels: torch.Tensor
@@ -67,22 +67,22 @@ class Task:
 
 
 def make_task(seed: int) -> Task:
-    """Leave three digits out, by turns, and split the images of the others."""
+    """Exclude three digits, which depend on the seed, and split the images of the others."""
     digits = load_digits()
     images = torch.from_numpy(np.float32(digits.data / 16))
-    left_out = np.isin(digits.target, [(seed + step) % 10 for step in (0, 3, 7)])
-    known = np.random.default_rng(seed).permutation(np.flatnonzero(~left_out))
+    excluded = np.isin(digits.target, [(seed + step) % 10 for step in (0, 3, 7)])
+    known = np.random.default_rng(seed).permutation(np.flatnonzero(~excluded))
     labels = np.searchsorted(np.unique(digits.target[known]), digits.target)
     train, test = np.split(known, [len(known) * 7 // 10])
-    turned = images[test].reshape(-1, 8, 8).rot90(dims=(1, 2)).reshape(-1, 64)
+    rotated = images[test].reshape(-1, 8, 8).rot90(dims=(1, 2)).reshape(-1, 64)
     return Task(
         images[train],
         torch.from_numpy(labels[train]),
         images[test],
         torch.from_numpy(labels[test]),
         {
-            "left out": images[left_out],
-            "turned": turned,
+            "excluded": images[excluded],
+            "rotated": rotated,
             "inverted": 1 - images[test],
             "photographs": photograph_patches(),
         },
@@ -103,8 +103,8 @@ def epistemic(logits: torch.Tensor) -> torch.Tensor:
     return cl.epistemic_uncertainty(cl.ConvexHull.from_logits(logits, axis=0))
 
 
-def off_the_data(x: torch.Tensor, kind: str) -> torch.Tensor:
-    """Return images that are none, made from a batch."""
+def outside_of_data(x: torch.Tensor, kind: str) -> torch.Tensor:
+    """Return images outside of the data, generated from a batch."""
     if kind == "shuffled":
         return x.gather(1, torch.rand(x.shape).argsort(dim=1))
     if kind == "mixed":
@@ -113,19 +113,19 @@ def off_the_data(x: torch.Tensor, kind: str) -> torch.Tensor:
 
 
 def train(task: Task, kind: str, weight: float, seed: int, steps: int = STEPS) -> Ensemble:
-    """Train an ensemble; `weight` 0 is an ordinary one."""
+    """Train an ensemble; weight 0 is an ordinary ensemble."""
     torch.manual_seed(seed)
     ensemble = Ensemble(n_classes=7)
     optimizer = torch.optim.Adam(ensemble.parameters(), lr=3e-3)
-    batches = torch.Generator().manual_seed(seed)  # its own, so that all arms see the same
+    batches = torch.Generator().manual_seed(seed)  # all settings use the same batches
     for _ in range(steps):
         chosen = torch.randint(len(task.images), (BATCH,), generator=batches)
         x, y = task.images[chosen], task.labels[chosen]
         logits = ensemble(x)
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), y.repeat(N_MEMBERS))
         if weight:
-            off = ensemble(off_the_data(x, kind))
-            loss = loss + weight * (epistemic(logits) - epistemic(off)).mean()
+            outside = ensemble(outside_of_data(x, kind))
+            loss = loss + weight * (epistemic(logits) - epistemic(outside)).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -134,11 +134,11 @@ def train(task: Task, kind: str, weight: float, seed: int, steps: int = STEPS) -
 
 @torch.no_grad()
 def evaluate(ensemble: Ensemble, task: Task) -> list[float]:
-    """Return accuracy on test images, and the AUROC of EU against each unknown kind of image."""
+    """Return the accuracy on test images, and the AUROC of EU for each type of unknown images."""
     logits = ensemble(task.test_images)
-    right = logits.softmax(-1).mean(0).argmax(-1) == task.test_labels
+    correct = logits.softmax(-1).mean(0).argmax(-1) == task.test_labels
     inside = epistemic(logits)
-    scores = [float(right.double().mean())]
+    scores = [float(correct.double().mean())]
     for name in COLUMNS[1:]:
         outside = epistemic(ensemble(task.unknown[name]))
         scores.append(cl.ood_scores(inside, outside).auroc)
@@ -146,29 +146,29 @@ def evaluate(ensemble: Ensemble, task: Task) -> list[float]:
 
 
 def table(results: np.ndarray, seconds: list[float]) -> str:
-    """Write results ``(arms, seeds, columns)`` as a page of Markdown."""
+    """Return the results ``(settings, seeds, columns)`` as a page of Markdown."""
     n_seeds = results.shape[1]
     lines = [
-        "# An ensemble that is trained to disagree off the data",
+        "# An ensemble trained to disagree outside of the data",
         "",
-        "Made by `python examples/epistemic_regulariser.py --seeds "
-        f"{n_seeds} --out docs/results/epistemic_regulariser.md`, which says what is trained.",
+        "Written by `python examples/epistemic_regulariser.py --seeds "
+        f"{n_seeds} --out docs/results/epistemic_regulariser.md`, which describes the training.",
         "",
         f"Mean and standard deviation over {n_seeds} seeds. Accuracy on test images of the seven "
-        "known digits; AUROC of epistemic uncertainty (total variation) for telling them from "
-        "digits that were left out, from turned and inverted images and from photographs; seconds "
-        "of processor time for one training.",
+        "known digits; AUROC of epistemic uncertainty (total variation) as a detector of excluded "
+        "digits, of rotated and inverted images and of photographs; seconds of CPU time per "
+        "training.",
         "",
-        f"| off the data | weight | {' | '.join(COLUMNS)} | seconds |",
+        f"| outside of the data | weight | {' | '.join(COLUMNS)} | seconds |",
         f"|---|---|{'---|' * (len(COLUMNS) + 1)}",
     ]
-    for (kind, weight), runs, time_ in zip(ARMS, results, seconds, strict=True):
+    for (kind, weight), runs, time_ in zip(SETTINGS, results, seconds, strict=True):
         cells = [f"{run.mean():.3f} ± {run.std(ddof=1):.3f}" for run in runs.T]
         lines.append(f"| {kind} | {weight:g} | {' | '.join(cells)} | {time_ / n_seeds:.1f} |")
-    lines += ["", "Against the ordinary ensemble of the same seed:", ""]
-    lines += [f"| off the data | weight | {' | '.join(COLUMNS)} |"]
+    lines += ["", "Difference to the ordinary ensemble with the same seed:", ""]
+    lines += [f"| outside of the data | weight | {' | '.join(COLUMNS)} |"]
     lines += [f"|---|---|{'---|' * len(COLUMNS)}"]
-    for (kind, weight), runs in zip(ARMS[1:], results[1:], strict=True):
+    for (kind, weight), runs in zip(SETTINGS[1:], results[1:], strict=True):
         gains = (runs - results[0]).T
         cells = [
             f"{gain.mean():+.3f} ± {gain.std(ddof=1):.3f}, better in {(gain > 0).sum()}, "
@@ -180,19 +180,19 @@ def table(results: np.ndarray, seconds: list[float]) -> str:
 
 
 def main() -> None:
-    """Run every arm with every seed and write the table."""
+    """Run every setting with every seed and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", type=Path, help="also write the table into this file")
+    parser.add_argument("--out", type=Path, help="write the table to this file, too")
     arguments = parser.parse_args()
     if arguments.seeds < 2:
-        parser.error("--seeds: a spread needs 2 or more")
-    torch.set_num_threads(1)  # the products are too small to share
-    results = np.empty((len(ARMS), arguments.seeds, len(COLUMNS)))
-    seconds = [0.0] * len(ARMS)
+        parser.error("--seeds: a standard deviation needs at least 2")
+    torch.set_num_threads(1)  # the matrix products are too small for several threads
+    results = np.empty((len(SETTINGS), arguments.seeds, len(COLUMNS)))
+    seconds = [0.0] * len(SETTINGS)
     for seed in range(arguments.seeds):
         task = make_task(seed)
-        for i, (kind, weight) in enumerate(ARMS):
+        for i, (kind, weight) in enumerate(SETTINGS):
             start = time.process_time()
             ensemble = train(task, kind, weight, seed)
             seconds[i] += time.process_time() - start

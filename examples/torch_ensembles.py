@@ -3,10 +3,10 @@
     pip install 'credalens[torch]'
     python examples/torch_ensembles.py
 
-Five ways to a credal set: members at levels of relative likelihood, members that differ by their
-seeds, dropout samples, interval heads, and variational networks under several priors. For each:
-accuracy of the centre, accuracy on the half that it is surest of, and epistemic uncertainty on
-digits against pixels shuffled beyond recognition.
+Five methods that predict credal sets: members at levels of relative likelihood, members that differ
+in their seeds, dropout samples, interval heads, and variational networks under several priors. For
+each method, the program prints the accuracy of the centre, the accuracy on the half of smallest
+total uncertainty, and the mean epistemic uncertainty on digits and on images with shuffled pixels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def network() -> nn.Module:
 
 
 def interval_network() -> nn.Module:
-    """Return the same with an interval for each class."""
+    """Return the same network with an interval per class."""
     return nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.2), IntervalHead(64, 10))
 
 
@@ -46,7 +46,7 @@ def main() -> None:
     X_train, X_test, y_train, y_test = train_test_split(
         (X / 16).astype(np.float32), y, test_size=0.4, random_state=SEED
     )
-    strange = np.random.default_rng(SEED).permuted(X_test, axis=1)
+    shuffled = np.random.default_rng(SEED).permuted(X_test, axis=1)
     train = {"epochs": 15, "learning_rate": 0.01, "random_state": SEED}
 
     levels = RelativeLikelihoodEnsemble(
@@ -64,16 +64,16 @@ def main() -> None:
             (X_train, y_train)
         ),
     }
-    print(f"\n{'':<20}  accuracy  surer half  EU digits  EU shuffled")
+    print(f"\n{'':<20}  accuracy  lowest TU   EU digits  EU shuffled")
     for name, method in methods.items():
         Q = method.predict_credal(X_test)
-        right = Q.center().argmax(-1).numpy() == y_test
-        surer = np.argsort(cl.total_uncertainty(Q).numpy())[: len(right) // 2]
+        correct = Q.center().argmax(-1).numpy() == y_test
+        confident = np.argsort(cl.total_uncertainty(Q).numpy())[: len(correct) // 2]
         known, unknown = (
             float(cl.epistemic_uncertainty(method.predict_credal(x)).mean())
-            for x in (X_test, strange)
+            for x in (X_test, shuffled)
         )
-        print(f"{name:<20}{right.mean():10.3f}{right[surer].mean():12.3f}"
+        print(f"{name:<20}{correct.mean():10.3f}{correct[confident].mean():12.3f}"
               f"{known:11.3f}{unknown:13.3f}")  # fmt: skip
 
 

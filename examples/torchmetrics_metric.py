@@ -1,7 +1,7 @@
-"""A TorchMetrics metric that needs all instances: the area under a rejection curve.
+"""A TorchMetrics metric of all instances: the area under an accuracy-rejection curve.
 
-Predictions come in batches; the curve is drawn over all of them. Run it for the digits that come
-with scikit-learn, with a small bag of linear classifiers:
+The metric collects the scores of all batches. The example evaluates five linear classifiers on
+scikit-learn's digits:
 
     python examples/torchmetrics_metric.py
 """
@@ -24,7 +24,7 @@ class RejectionAUC(Metric):
     Parameters
     ----------
     score : {"total", "epistemic"}, default="epistemic"
-        What instances are rejected by, the largest first.
+        The score by which instances are rejected, the largest first.
     measure : str or distance, default="tv"
         The family of measures, as for `credalens.quantify`.
     """
@@ -48,7 +48,7 @@ class RejectionAUC(Metric):
         self.true.append(target)
 
     def compute(self) -> torch.Tensor:
-        """Return the area for all instances seen."""
+        """Return the area for all instances."""
         states = self.true, self.predicted, self.scores
         true, predicted, scores = (dim_zero_cat(state).cpu() for state in states)
         return torch.tensor(cl.rejection_curve(true, predicted, scores).auc)
@@ -56,7 +56,7 @@ class RejectionAUC(Metric):
 
 def main() -> None:
     """Train five linear classifiers on resampled digits and print the area."""
-    torch.set_num_threads(1)  # the products are too small to share
+    torch.set_num_threads(1)  # the matrix products are too small for several threads
     torch.manual_seed(0)
     digits = load_digits()
     images, labels = torch.from_numpy(digits.data / 16).float(), torch.from_numpy(digits.target)

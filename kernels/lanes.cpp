@@ -175,6 +175,34 @@ void neighbourhood_entropy_in_lanes(Neighbourhood kind, bool largest, const doub
     }
 }
 
+template <class T>
+std::size_t second_order_in_lanes(Loss loss, const T* P, const double* weights, std::size_t count, int M,
+                                  int K, const SecondOrder& out, double tolerance, double* scratch) {
+    return CREDALENS_BEST(second_order, loss, P, weights, count, M, K, out, tolerance, aligned(scratch));
+}
+
+template <class T>
+std::size_t labelwise_in_lanes(Loss loss, const T* P, const double* weights, std::size_t count, int M,
+                               int K, const SecondOrder& out, double tolerance, double* scratch) {
+    return CREDALENS_BEST(labelwise, loss, P, weights, count, M, K, out, tolerance, aligned(scratch));
+}
+
+template <class T>
+void median_distance_in_lanes(const T* P, std::size_t count, int M, int K, double* value,
+                              double* scratch) {
+    CREDALENS_BEST(median_distance, P, count, M, K, value, aligned(scratch));
+}
+
+template void median_distance_in_lanes(const float*, std::size_t, int, int, double*, double*);
+template void median_distance_in_lanes(const double*, std::size_t, int, int, double*, double*);
+template std::size_t second_order_in_lanes(Loss, const float*, const double*, std::size_t, int, int,
+                                           const SecondOrder&, double, double*);
+template std::size_t second_order_in_lanes(Loss, const double*, const double*, std::size_t, int, int,
+                                           const SecondOrder&, double, double*);
+template std::size_t labelwise_in_lanes(Loss, const float*, const double*, std::size_t, int, int,
+                                        const SecondOrder&, double, double*);
+template std::size_t labelwise_in_lanes(Loss, const double*, const double*, std::size_t, int, int,
+                                        const SecondOrder&, double, double*);
 template std::size_t reachable_bounds_in_lanes(const float*, const float*, std::size_t, int,
                                                double, double, float*, float*, float*, double*);
 template std::size_t reachable_bounds_in_lanes(const double*, const double*, std::size_t, int,

@@ -13,6 +13,7 @@
 #include "intervals.hpp"
 #include "leave_one_out.hpp"
 #include "pairs.hpp"
+#include "second_order/second_order.hpp"
 
 namespace credalens {
 
@@ -101,6 +102,22 @@ template <class T>
 std::size_t check_bounds_in_lanes(const T* low, const T* high, std::size_t count, int K,
                                   double slack, double tolerance, T* tops, std::uint8_t* loose,
                                   double* scratch);
+
+// As the functions of second_order.hpp without `_in_lanes`, for `count` instances in one thread; 2 K
+// entries, 3 K for label-wise measures. Returns the first instance with an invalid row, `count` if
+// there is none.
+template <class T>
+std::size_t second_order_in_lanes(Loss loss, const T* P, const double* weights, std::size_t count, int M,
+                                  int K, const SecondOrder& out, double tolerance, double* scratch);
+template <class T>
+std::size_t labelwise_in_lanes(Loss loss, const T* P, const double* weights, std::size_t count, int M,
+                               int K, const SecondOrder& out, double tolerance, double* scratch);
+
+// As `median_distance` of second_order.hpp with equal weights, for `count` valid instances in one
+// thread; M K entries.
+template <class T>
+void median_distance_in_lanes(const T* P, std::size_t count, int M, int K, double* value,
+                              double* scratch);
 
 // The first of (rows, K) that is not a distribution, `rows` if there is none.
 template <class T>

@@ -288,3 +288,4 @@ CREDALENS_INLINE void write_rows(const Lanes* v, int K, std::size_t count, std::
 #include "boxes_body.hpp"
 #include "boxes_along_body.hpp"
 #include "reach_body.hpp"
+#include "second_order/second_order_body.hpp"

@@ -14,6 +14,7 @@
 #include "ends.hpp"
 #include "entropy.hpp"
 #include "euclid.hpp"
+#include "evaluation/resampled_risks.hpp"
 #include "game.hpp"
 #include "intervals.hpp"
 #include "leave_one_out.hpp"
@@ -21,6 +22,7 @@
 #include "parallel.hpp"
 #include "pullback.hpp"
 #include "reach.hpp"
+#include "second_order/bindings.hpp"
 #include "simd.hpp"
 #include "subsets.hpp"
 #include "uncertainty.hpp"
@@ -440,6 +442,25 @@ void bind_intervals(nb::module_& m) {
         array("weights"), array("threshold"), array("size_weights"), array("value"), "threads"_a);
 }
 
+void bind_resampled_risks(nb::module_& m) {
+    m.def(
+        "resampled_risks",
+        [](View<const std::int32_t, 2> order, View<const std::uint8_t, 2> last, Weights loss,
+           std::optional<Weights> weight, Weights cut, std::uint64_t seed, Out1 total_weight,
+           Out1 total_loss, Out2 risk, Out2 generalized, View<double, 3> cut_loss,
+           View<double, 3> cut_risk, int threads) {
+            nb::gil_scoped_release release;
+            const ScoredRows rows{order.shape(1), order.shape(0), cut.shape(0), order.data(),
+                                  last.data(),    loss.data(),    data_or_null(weight), cut.data()};
+            const ResampledSums sums{total_weight.data(), total_loss.data(), risk.data(),
+                                     generalized.data(),  cut_loss.data(),   cut_risk.data()};
+            resampled_risks(rows, seed, total_weight.shape(0), sums, threads);
+        },
+        array("order"), array("last"), array("loss"), maybe("weight"), array("cut"), "seed"_a,
+        array("total_weight"), array("total_loss"), array("risk"), array("generalized"),
+        array("cut_loss"), array("cut_risk"), "threads"_a);
+}
+
 const char* instruction_set() {
 #if CREDALENS_SEVERAL_SETS
     __builtin_cpu_init();
@@ -469,7 +490,9 @@ NB_MODULE(_kernels, m) {
     bind_sets<double>(m);
     bind_sets<float>(m);
     bind_intervals(m);
-    m.def("at_once", &at_once, "kernel"_a, array("block"), "shapes"_a, "most"_a,
+    bind_resampled_risks(m);
+    bind_second_order(m);
+    m.def("call_whole_array", &call_whole_array, "kernel"_a, array("block"), "shapes"_a, "most"_a,
           "rest"_a = nb::tuple());
     m.def("instruction_set", &instruction_set);
     m.def("wanted_threads", &wanted_threads);

@@ -52,7 +52,7 @@ bool is_view_of(PyObject* object) {
 
 // Room for the results of n instances: for each shape, which is that of the result of one, an array of
 // one axis more, in double precision, and None for None.
-inline nanobind::object room_for(npy_intp n, nanobind::sequence shapes) {
+inline nanobind::object allocate_outputs(npy_intp n, nanobind::sequence shapes) {
     namespace nb = nanobind;
     nb::list room;
     for (nb::handle shape : shapes) {
@@ -76,7 +76,7 @@ inline nanobind::object room_for(npy_intp n, nanobind::sequence shapes) {
 // Calls kernel(block, *results, *rest) if `block` is one of three axes that the kernels read as it is,
 // in double precision and of at most so many bytes, and returns its answer and the results, for which
 // it makes room; None if the block is another. In Python it would take as long as a small instance.
-inline nanobind::object at_once(nanobind::handle kernel, nanobind::handle block,
+inline nanobind::object call_whole_array(nanobind::handle kernel, nanobind::handle block,
                                 nanobind::sequence shapes, std::size_t most, nanobind::tuple rest) {
     namespace nb = nanobind;
     if (!is_view_of<const double, 3>(block.ptr())) return nb::none();
@@ -84,7 +84,7 @@ inline nanobind::object at_once(nanobind::handle kernel, nanobind::handle block,
     if (PyArray_TYPE(array) != NPY_DOUBLE) return nb::none();  // results have the type of the block
     const auto bytes = static_cast<std::size_t>(PyArray_NBYTES(array));
     if (bytes == 0 || bytes > most) return nb::none();
-    const nb::object room = room_for(PyArray_DIM(array, 0), shapes);
+    const nb::object room = allocate_outputs(PyArray_DIM(array, 0), shapes);
     constexpr std::size_t kMost = 16;
     PyObject* arguments[kMost] = {block.ptr()};
     const std::size_t results = nb::len(room), last = 1 + results + rest.size();

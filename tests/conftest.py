@@ -1,6 +1,11 @@
 """Settings for the whole suite."""
 
+from importlib.util import find_spec
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from backends import ArrayBackend
 
 # The same examples in every run: a failure on one machine is a failure on all.
 settings.register_profile(
@@ -12,3 +17,9 @@ settings.register_profile(
 )
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("credalens")
+
+
+@pytest.fixture(params=[name for name in ("numpy", "torch", "jax", "dask") if find_spec(name)])
+def backend(request):
+    """An array library that is installed."""
+    return ArrayBackend(request.param)

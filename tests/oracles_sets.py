@@ -9,27 +9,26 @@ import numpy as np
 
 import credalens as cl
 from credalens import _validation
-from credalens._arrays import to_numpy
-from credalens.sets.anywhere import wherever
-from credalens.sets.array_set import ArraySet
 
 
-class Listed(ArraySet):
-    """No more than a new representation must be: arrays, and the corners that they mean."""
+class Listed(cl.CredalSet):
+    """The smallest representation: one array, the extreme points."""
 
-    _cores: ClassVar[tuple[int, ...]] = (2,)
+    core_ndims: ClassVar[tuple[int, ...]] = (2,)
+    array_names: ClassVar[tuple[str, ...]] = ("points",)
 
-    @wherever(2)
     def __init__(self, points: Any) -> None:
-        array = _validation.probabilities(points, "points", axes=("corners", "classes"))
-        self._set((array,), to_numpy(points, "points")[1])
+        self._init_arrays(points)
+
+    def _validate(self, points: Any) -> tuple[np.ndarray, ...]:
+        return (_validation.probabilities(points, "points", axes=("extreme points", "classes")),)
 
     @property
     def points(self) -> Any:
-        return self.origin.wrap(np.asarray(self._parts[0]))
+        return self._array(0)
 
     def extreme_points(self) -> Any:
-        return self.points
+        return self._array(0)
 
 
 def box_corners(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -90,6 +89,11 @@ def corners_of(Q: cl.CredalSet) -> np.ndarray:
         return ball_corners(Q.center(), float(Q.radius))
     if isinstance(Q, cl.Contamination):
         return (1 - Q.epsilon) * Q.center() + Q.epsilon * np.eye(Q.n_classes)
+    if isinstance(Q, cl.Possibility):
+        K = Q.n_classes
+        events = [[y for y in range(K) if not event >> y & 1] for event in range(1 << K)]
+        values = [1 - max((Q.contour[y] for y in others), default=0) for others in events]
+        return marginals(np.array(values))
     if isinstance(Q, cl.LowerProbability | cl.BeliefFunction):
         return marginals(Q.values) if Q.is_two_monotone() else core_corners(Q.values)
     raise NotImplementedError(f"write down the corners of {type(Q).__name__} here")
@@ -127,6 +131,15 @@ def belief(n: int, K: int, rng: np.random.Generator) -> cl.BeliefFunction:
     return cl.BeliefFunction(masses / masses.sum(axis=1, keepdims=True))
 
 
+def possibility(n: int, K: int, rng: np.random.Generator) -> cl.Possibility:
+    contour = rng.random((n, K))
+    contour[1::4] = np.round(4 * contour[1::4]) / 4  # ties and zeros
+    contour[2::4] = 0.0  # a Dirac measure
+    contour[np.arange(n), rng.integers(K, size=n)] = 1.0
+    contour[3::8] = 1.0  # all distributions
+    return cl.Possibility(contour)
+
+
 def two_monotone(n: int, K: int, rng: np.random.Generator) -> cl.LowerProbability:
     """Convex functions of a probability, ``max(0, a p(B) - b)`` with 1 for the sure event."""
     values = ball(n, K, rng).lower_probabilities()
@@ -150,6 +163,7 @@ REPRESENTATIONS = {
     "contamination": contamination,
     "ball": ball,
     "belief": belief,
+    "possibility": possibility,
     "two_monotone": two_monotone,
     "envelope": envelope,
     "listed": listed,

@@ -1,31 +1,20 @@
 """Small prediction files in every format, and the commands that read them."""
 
+import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet
-import typer
 from typer.testing import CliRunner
 
-from credalens.cli import doctor, evaluate, pick, report, score
+from credalens.cli import app
 
 NAMES = ("cat", "dog", "bird")
 runner = CliRunner(env={"COLUMNS": "100", "FORCE_COLOR": None})
-
-
-def make_app():
-    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.callback()(lambda: None)
-    for module in (score, evaluate, pick, report, doctor):
-        module.register(app)
-    return app
-
-
-app = make_app()
 
 
 def call(*arguments, code=0, **options):
@@ -40,13 +29,9 @@ def call(*arguments, code=0, **options):
     return done
 
 
-PROGRAM = "import sys; sys.path.insert(0, {tests!r}); from prediction_files import app; app()"
-
-
 def command(*arguments):
     """Return a command line for a process of its own."""
-    program = PROGRAM.format(tests=str(Path(__file__).parent))
-    return [sys.executable, "-c", program, *(str(a) for a in arguments)]
+    return [sys.executable, "-m", "credalens", *(str(a) for a in arguments)]
 
 
 def process(*arguments, **options):
@@ -62,6 +47,18 @@ def predictions(n=50, M=3, K=3, dtype=np.float64, seed=0):
     members /= members.sum(axis=-1, keepdims=True)
     labels = np.array([rng.choice(K, p=p) for p in center])
     return members, labels
+
+
+def read(path):
+    """Return the columns of a table of scores."""
+    if path.suffix == ".npz":
+        return dict(np.load(path))
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    kind = pyarrow.csv.read_csv if path.suffix == ".csv" else pyarrow.parquet.read_table
+    table = kind(path)
+    return {name: table[name].to_numpy() for name in table.column_names}
 
 
 def write_npy(path, values, labels=None):
@@ -114,6 +111,44 @@ def write_nested_parquet(path, values, labels=None):
     pyarrow.parquet.write_table(pa.table(columns), path, row_group_size=17)
 
 
+def write_feather(path, values, labels=None):
+    pyarrow.feather.write_feather(_table(values, labels), str(path), chunksize=17)
+
+
+def write_arrow_stream(path, values, labels=None):
+    table = _table(values, labels)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=13)
+
+
+def write_jsonl(path, values, labels=None):
+    rows = [{"probs": row} for row in values.tolist()]
+    for row, label in zip(rows, () if labels is None else labels, strict=False):
+        row["label"] = int(label)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def write_hdf5(path, values, labels=None):
+    import h5py
+
+    with h5py.File(path, "w") as file:
+        file.create_dataset("probs", data=values, chunks=(16, *values.shape[1:]))
+        if labels is not None:
+            file["labels"] = labels
+
+
+def write_safetensors(path, values, labels=None):
+    from safetensors.numpy import save_file
+
+    arrays = {"probs": np.ascontiguousarray(values)}
+    save_file(arrays if labels is None else {**arrays, "labels": labels}, path)
+
+
+def write_zst_csv(path, values, labels=None):
+    with pa.CompressedOutputStream(str(path), "zstd") as stream:
+        pyarrow.csv.write_csv(_table(values, labels), stream)
+
+
 #: Ending and how to write it, for one model ``(n, K)``.
 FORMATS = {
     "npy": (".npy", write_npy),
@@ -125,4 +160,10 @@ FORMATS = {
     "tsv": (".tsv", write_tsv),
     "parquet": (".parquet", write_parquet),
     "nested parquet": (".parquet", write_nested_parquet),
+    "feather": (".feather", write_feather),
+    "arrow stream": (".arrow", write_arrow_stream),
+    "jsonl": (".jsonl", write_jsonl),
+    "hdf5": (".h5", write_hdf5),
+    "safetensors": (".safetensors", write_safetensors),
+    "zst csv": (".csv.zst", write_zst_csv),
 }  # fmt: skip

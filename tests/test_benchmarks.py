@@ -42,7 +42,7 @@ def ran():
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grid, "CASES", {made.name: made})
-        return grid.CASES, grid.run(budget=0.01, memory=False, tell=lambda line: None)
+        return grid.CASES, grid.run(budget=0.01, memory=False, log=lambda line: None)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_cell_counts_what_went_wrong(few):
 
 def test_the_page_lists_every_cell_in_which_a_peer_is_faster(few):
     record = json.loads(json.dumps(few))  # as it is read from the file
-    text = report.page(record, pictures=False)
+    text = report.page(record, figures=False)
     assert text.startswith("# ")
     section = text.split("## Where a peer is faster")[1].split("\n## ")[0]
     expected = [
@@ -103,16 +103,16 @@ def test_the_page_says_whether_what_is_required_is_met(few):
         cell["peers"][0]["us"] = 40 * cell["ours"]["us"]
     assert report.required(few)[0]["mean"] == pytest.approx((20 * 40 ** len(others)) ** (1 / 3))
     first["peers"][0]["us"] = 14.5 * first["ours"]["us"]
-    assert "14.5x at (10000, 10, 100)" in report.page(few, pictures=False)
+    assert "14.5x at (10000, 10, 100)" in report.page(few, figures=False)
 
 
 @pytest.mark.slow
 def test_cases_that_are_run_again_replace_the_earlier_ones(few):
-    later = grid.run(budget=0.01, memory=False, tell=lambda line: None)
+    later = grid.run(budget=0.01, memory=False, log=lambda line: None)
     both = grid.merged(few, later)
     assert both["cells"] == later["cells"]
     assert both["facts"]["again"] == list(grid.CASES)
-    assert "Run again afterwards: TU + AU_lower" in report.page(both, pictures=False)
+    assert "Run again afterwards: TU + AU_lower" in report.page(both, figures=False)
 
 
 def test_exponents_are_slopes():
@@ -158,7 +158,7 @@ def test_what_differs_is_certified():
         assert low - 1e-15 <= found.ours <= high + 1e-15
         assert high - low < 1e-15
         assert abs(found.theirs - found.ours) > 1e-9
-        assert "theirs" in found.told()
+        assert "theirs" in found.as_text()
 
 
 def test_highspy_solves_the_same_games():

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic writes, output locks and messages of operating system errors."""
 
 import errno
 import os
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from credalens._files import check_folder, locked, replacing
+from credalens._files import atomic_write, check_folder, locked
 
 
 def write_half(path, error):
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("half")
         raise error
 
 
 def test_the_file_appears_when_the_block_ends(tmp_path):
     path = tmp_path / "scores.csv"
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         assert temporary.parent == path.parent  # a move within one file system is atomic
         assert temporary.suffix == ".csv"
         assert temporary != path
@@ -31,7 +31,7 @@ def test_the_file_appears_when_the_block_ends(tmp_path):
 def test_an_existing_file_is_replaced_at_the_end_only(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("old")
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -57,7 +57,7 @@ def test_a_failure_leaves_nothing_new(tmp_path):
 def test_the_mode_is_that_of_any_other_new_file(tmp_path, mask):
     before = os.umask(mask)
     try:
-        with replacing(tmp_path / "a.csv") as temporary:
+        with atomic_write(tmp_path / "a.csv") as temporary:
             temporary.write_text("new")
         assert os.umask(mask) == mask  # left as it was
     finally:
@@ -66,7 +66,7 @@ def test_the_mode_is_that_of_any_other_new_file(tmp_path, mask):
 
 
 def test_a_missing_folder_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError), replacing(tmp_path / "no" / "a.csv"):
+    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "no" / "a.csv"):
         pass
 
 
@@ -76,7 +76,7 @@ def test_a_folder_that_can_be_written_to_is_left_as_it_was(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_below_a_file_is_refused(tmp_path, monkeypatch):
+def test_a_folder_below_a_file_raises(tmp_path, monkeypatch):
     (tmp_path / "a").touch()
     monkeypatch.chdir(tmp_path)
     for folder in ("a", "a/b/c"):
@@ -84,14 +84,14 @@ def test_a_folder_below_a_file_is_refused(tmp_path, monkeypatch):
             check_folder(Path(folder))
 
 
-def test_a_folder_on_a_drive_that_is_not_there_is_refused(monkeypatch):
+def test_a_folder_on_a_missing_drive_raises(monkeypatch):
     monkeypatch.setattr(Path, "exists", lambda _: False)
-    with pytest.raises(FileNotFoundError, match="a/b: no folder above it is there; check the name"):
+    with pytest.raises(FileNotFoundError, match="a/b: none of its parent folders exists; check"):
         check_folder(Path("a/b"))
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
-def test_a_folder_that_even_root_cannot_write_to_is_refused():
+def test_a_read_only_folder_raises():
     for folder in ("/proc", "/proc/a/b"):
         message = rf"^{folder}: /proc cannot be written to \(.*\); name another folder"
         with pytest.raises(PermissionError, match=message):
@@ -99,11 +99,11 @@ def test_a_folder_that_even_root_cannot_write_to_is_refused():
 
 
 @pytest.mark.parametrize("name", [None, "{path}", "{folder}/.a-123.csv"])
-def test_what_the_system_refuses_names_the_file_that_is_written(tmp_path, name):
+def test_errors_name_the_output_instead_of_the_temporary_file(tmp_path, name):
     path = tmp_path / "a.csv"
     where = name and name.format(path=path, folder=tmp_path)
     told = f"{path}: no space left on device; free space and run it again"
-    with pytest.raises(OSError, match=re.escape(told)), replacing(path):
+    with pytest.raises(OSError, match=re.escape(told)), atomic_write(path):
         raise OSError(errno.ENOSPC, "full", where)
     assert list(tmp_path.iterdir()) == []
 
@@ -137,8 +137,8 @@ def test_a_folder_that_takes_no_lock_is_named(tmp_path):
         pass
 
 
-def test_errors_about_other_files_stay_as_they_are(tmp_path):
+def test_errors_about_other_files_are_unchanged(tmp_path):
     other = FileNotFoundError(errno.ENOENT, "no such file", "model.npy")
-    with pytest.raises(FileNotFoundError) as found, replacing(tmp_path / "a.csv"):
+    with pytest.raises(FileNotFoundError) as found, atomic_write(tmp_path / "a.csv"):
         raise other
     assert found.value is other

@@ -546,16 +546,16 @@ def test_at_once():
 
     P = dirichlet(4, 3, 5)
     shapes = [(), None, (2,)]
-    answer, (_, none, second) = _kernels.at_once(kernel, P, shapes, P.nbytes, (7, "x"))
+    answer, (_, none, second) = _kernels.call_whole_array(kernel, P, shapes, P.nbytes, (7, "x"))
     assert (answer, none, second.tolist()) == ("answer", None, [[3.0, 3.0]] * 4)
     others = [P.astype(np.float32), P.astype(">f8"), P[0], P[:, ::2], P[:0], P.tolist()]
     for other in others:
-        assert _kernels.at_once(kernel, other, shapes, 1 << 20, (7, "x")) is None
-    assert _kernels.at_once(kernel, P, shapes, P.nbytes - 1, (7, "x")) is None
+        assert _kernels.call_whole_array(kernel, other, shapes, 1 << 20, (7, "x")) is None
+    assert _kernels.call_whole_array(kernel, P, shapes, P.nbytes - 1, (7, "x")) is None
     with pytest.raises(ZeroDivisionError):
-        _kernels.at_once(lambda block: 1 / 0, P, (), 1 << 20)
+        _kernels.call_whole_array(lambda block: 1 / 0, P, (), 1 << 20)
     with pytest.raises(ValueError, match="too many arguments"):
-        _kernels.at_once(lambda *all: None, P, [()] * 16, 1 << 20)
+        _kernels.call_whole_array(lambda *all: None, P, [()] * 16, 1 << 20)
 
 
 @dtypes

@@ -181,8 +181,22 @@ def test_importing_is_light():
         cl.majority_vote([[0.5, 0.5]])
         print(" ".join({name.partition(".")[0] for name in sys.modules}))
     """)
-    assert heavy.isdisjoint(loaded.split())
+    assert heavy.isdisjoint(loaded.split()), heavy.intersection(loaded.split())
     assert {"credalens", "numpy"} <= set(loaded.split())
+
+
+def test_importing_loads_numpy_only():
+    packages = run("""
+        import sys
+        import credalens
+        packages = set()
+        for name, module in sys.modules.items():
+            if "site-packages" in (getattr(module, "__file__", None) or ""):
+                packages.add(name.partition(".")[0])
+        print(" ".join(sorted(packages - {"credalens", "_distutils_hack"})))
+    """)
+    # An editable installation adds its own finder.
+    assert [name for name in packages.split() if "credalens" not in name] == ["numpy"]
 
 
 def test_torch_is_not_imported_for_arrays():
@@ -267,3 +281,29 @@ def test_bare_asserts_do_not_guard_user_input():
     for file in SOURCE.rglob("*.py"):
         tree = ast.parse(file.read_text())
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree)), file
+
+
+def test_no_import_cycle():
+    """Imports inside functions count; imports for annotations only do not."""
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph("credalens", exclude_type_checking_imports=True, cache_dir=None)
+    # Importing the compiled module counts as importing the package itself.
+    remaining = {
+        module: graph.find_modules_directly_imported_by(module) - {"credalens"}
+        for module in graph.modules
+    }
+    while leaves := {module for module, imported in remaining.items() if not imported}:
+        remaining = {m: imported - leaves for m, imported in remaining.items() if m not in leaves}
+    remaining.pop("credalens", None)
+    assert remaining == {}
+
+
+def test_no_test_module_imports_another():
+    tests = Path(__file__).parent
+    names = {path.stem for path in tests.rglob("test_*.py")}
+    for path in tests.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                modules = [node.module or ""]
+            assert not {module.rpartition(".")[2] for module in modules} & names, path

@@ -1,4 +1,4 @@
-"""What pages show of a terminal is what the commands print."""
+"""The examples of the tutorials for a terminal print the documented output."""
 
 import doctest
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from test_command_page import consoles
+from console_examples import consoles
 
 DOCS = Path(__file__).parents[1] / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import credalens as cl
 from credalens import _kernels
-from credalens.distances import transport
+from credalens.distances import optimal_transport
 from credalens.measures.hartley import weights
-from credalens.sets import pullbacks
+from credalens.sets import _hull_vjp
 from ensembles import ENSEMBLES, dirichlet, disagreeing
 
 METRIC = np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0))) ** 0.7
@@ -45,32 +45,43 @@ def test_the_widest_of_many_pairs(shape):
         assert_allclose([value, apart[i, j]], apart.max(), rtol=1e-13)
 
 
+COST = METRIC[:4, :4] + np.triu(METRIC[:4, :4])
+
+
+def primitive(name, K, *args):
+    """The differentiable outputs of a query of a hull as a function of its members, and its VJP."""
+
+    def forward(members):
+        result = getattr(cl.ConvexHull(members, validate=False), name)(*args)
+        return result[:-1] if isinstance(result, tuple) else (result,)
+
+    return forward, getattr(_hull_vjp, name)(*args), K
+
+
 FUNCTIONS = {
-    "tv": (pullbacks.TV_UNCERTAINTY, 4),
-    "tv game": (pullbacks.TV_MAXIMIN, 4),
-    "cost game": (pullbacks.maximin(METRIC[:4, :4] + np.triu(METRIC[:4, :4])), 4),
-    "entropy": (pullbacks.MAX_ENTROPY, 4),
-    "hartley": (pullbacks.hartley(weights(4)[0]), 4),
-    "hartley, many classes": (pullbacks.hartley(weights(11)[0]), 11),
-    "transport": (pullbacks.diameter(cl.Wasserstein(METRIC)), 9),
+    "tv": primitive("tv_uncertainty", 4),
+    "tv game": primitive("maximin", 4),
+    "cost game": primitive("maximin", 4, COST),
+    "entropy": primitive("max_entropy", 4),
+    "hartley": primitive("hartley_exact", 4, weights(4)[0]),
+    "hartley, many classes": primitive("hartley_exact", 11, weights(11)[0]),
+    "transport": primitive("vertex_diameter", 9, cl.Wasserstein(METRIC)),
 }
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients_are_differences(name, dtype):
-    function, K = FUNCTIONS[name]
+    forward, vjp, K = FUNCTIONS[name]
     P = disagreeing(5, 4, K, seed=1).astype(dtype)
-    outputs = function.forward(P)
-    assert len(outputs) == function.n_outputs
     rng, step = np.random.default_rng(0), 1e-6
-    rates = [rng.standard_normal(5) for _ in outputs[:-1]]
-    gradient = function.pullback(P, *rates)
+    rates = [rng.standard_normal(5) for _ in forward(P)]
+    gradient = vjp(P, *rates)
     assert gradient.dtype == dtype
     way = rng.standard_normal(P.shape)
     if name == "transport":  # of masses that are not equal there is none
         way -= way.mean(axis=2, keepdims=True)
-    ends = [function.forward(P.astype(np.float64) + sign * step * way) for sign in (1, -1)]
+    ends = [forward(P.astype(np.float64) + sign * step * way) for sign in (1, -1)]
     change = sum(r * (a - b) for r, a, b in zip(rates, *ends, strict=False)) / (2 * step)
     tolerance = 1e-6 if dtype == np.float64 else 1e-3
     assert_allclose((gradient * way).sum(axis=(1, 2)), change, atol=tolerance)
@@ -78,22 +89,22 @@ def test_gradients_are_differences(name, dtype):
 
 @pytest.mark.parametrize("name", ["tv", "tv game", "entropy", "hartley"])
 def test_gradients_depend_on_their_instance_alone(name):
-    function, K = FUNCTIONS[name]
+    forward, vjp, K = FUNCTIONS[name]
     P = disagreeing(40, 5, K, seed=2)
-    rates = [np.linspace(-1, 1, 40)] * (function.n_outputs - 1)
-    whole = function.pullback(P, *rates)
-    parts = [function.pullback(P[i : i + 1], *(r[i : i + 1] for r in rates)) for i in range(40)]
+    rates = [np.linspace(-1, 1, 40)] * len(forward(P))
+    whole = vjp(P, *rates)
+    parts = [vjp(P[i : i + 1], *(r[i : i + 1] for r in rates)) for i in range(40)]
     assert_array_equal(whole, np.concatenate(parts))
-    shaped = function.pullback(P.reshape(5, 8, 5, K), *(r.reshape(5, 8) for r in rates))
+    shaped = vjp(P.reshape(5, 8, 5, K), *(r.reshape(5, 8) for r in rates))
     assert_array_equal(shaped.reshape(P.shape), whole)
-    fortran = function.pullback(np.asfortranarray(P), *rates)
+    fortran = vjp(np.asfortranarray(P), *rates)
     assert_array_equal(fortran, whole)
 
 
 def test_what_is_not_asked_for_has_no_part():
     P = disagreeing(6, 5, 4)
     one = np.ones(6)
-    pull = pullbacks.TV_UNCERTAINTY.pullback
+    pull = _hull_vjp.tv_uncertainty()
     total = pull(P, one, None, None, None)
     assert_array_equal((total != 0).sum(axis=(1, 2)), 1)
     lower = pull(P, None, one, None, None)
@@ -106,27 +117,27 @@ def test_what_is_not_asked_for_has_no_part():
 
 
 def test_empty_batches():
-    for function, K in FUNCTIONS.values():
+    for forward, vjp, K in FUNCTIONS.values():
         P = np.empty((0, 3, K))
-        rates = [np.empty(0)] * (function.n_outputs - 1)
-        assert function.pullback(P, *rates).shape == (0, 3, K)
+        rates = [np.empty(0)] * len(forward(P))
+        assert vjp(P, *rates).shape == (0, 3, K)
 
 
 @pytest.mark.parametrize("name", ENSEMBLES)
 def test_gradients_are_finite(name):
     P = ENSEMBLES[name]
     rate = np.ones(len(P))
-    functions = [pullbacks.TV_MAXIMIN, pullbacks.MAX_ENTROPY]
+    vjps = [_hull_vjp.maximin(), _hull_vjp.max_entropy()]
     if P.shape[-1] <= 9:
-        functions.append(pullbacks.hartley(weights(P.shape[-1])[0]))
-    for function in functions:
-        assert np.isfinite(function.pullback(P, rate)).all()
+        vjps.append(_hull_vjp.hartley_exact(weights(P.shape[-1])[0]))
+    for vjp in vjps:
+        assert np.isfinite(vjp(P, rate)).all()
 
 
 def test_test_functions_of_transport():
     p, q = dirichlet(12, 2, 9).transpose(1, 0, 2)
     q[0] = p[0]
-    f = transport.potentials(METRIC, p, q)
+    f = optimal_transport.potentials(METRIC, p, q)
     lipschitz = np.abs(f[:, :, None] - f[:, None, :]) <= METRIC + 1e-12
     assert lipschitz.all()
     assert_allclose((f * (p - q)).sum(axis=1), cl.Wasserstein(METRIC)(p, q), atol=1e-12)

@@ -1,8 +1,9 @@
-"""Parts of the reference that are read off the package when the pages are made.
+"""Parts of the reference that are generated from the package.
 
-``.. command:: score`` describes a command of the command line: its words, arguments, options and
-examples. Its option ``:only:`` names a group of options that several commands share and shows
-these alone, ``:without:`` leaves such groups out. ``.. measures::`` lists the table of measures.
+``.. command:: score`` documents a command: its help, arguments, options and examples. Its option
+``:only:`` selects a group of options that several commands share, ``:without:`` excludes such
+groups. ``.. measures::`` lists the table of measures, ``.. primitives::`` what each array backend
+supports per primitive.
 """
 
 from __future__ import annotations
@@ -14,38 +15,39 @@ import typer
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
+from primitive_table import HEADER, tables
 from sphinx.util.docutils import SphinxDirective
 
 from credalens.axioms import MEASURES
 from credalens.cli import app
-from credalens.cli.inputs import Inputs, Manners, Measuring
+from credalens.cli.options import CommonOptions, Inputs, MeasureOptions
 
-SHARED = {"inputs": Inputs, "measuring": Measuring, "manners": Manners}
+SHARED = {"inputs": Inputs, "measures": MeasureOptions, "common": CommonOptions}
 
 
-class _Written(SphinxDirective):
-    """A directive that writes reStructuredText."""
+class _GeneratedDirective(SphinxDirective):
+    """A directive that generates reStructuredText."""
 
     def parsed(self, lines):
         """Return the nodes of the text."""
-        found = nodes.Element()
-        self.state.nested_parse(StringList(lines, source=self.name), self.content_offset, found)
-        return found.children
+        parent = nodes.Element()
+        self.state.nested_parse(StringList(lines, source=self.name), self.content_offset, parent)
+        return parent.children
 
 
-class Command(_Written):
-    """What ``--help`` says of a command, with links to its options."""
+class Command(_GeneratedDirective):
+    """The help of a command, with links to its options."""
 
     required_arguments = 1
     final_argument_whitespace = True
     option_spec = {"only": directives.unchanged, "without": directives.unchanged}  # noqa: RUF012
 
     def run(self):
-        """Return words, options and examples."""
+        """Return help, options and examples."""
         words = self.arguments[0].split()
         command = typer.main.get_command(app)
         for word in words:
-            command = command.commands[word]
+            command = command.get_command(None, word)
         context = typer.Context(command, info_name=" ".join(["credalens", *words]))
         chosen, left_out = (_names(self.options.get(key)) for key in ("only", "without"))
         shown = [
@@ -57,26 +59,45 @@ class Command(_Written):
             lines += _literal(command.get_usage(context).removeprefix("Usage: "))
             lines += _paragraphs(command.help)
         for param in shown:
-            name, said = param.get_help_record(context) or ("", "")
+            name, text = param.get_help_record(context) or ("", "")
             if name:
-                lines += [f".. option:: {_plain(name)}", "", f"   {_escaped(said)}", ""]
+                lines += [f".. option:: {_plain(name)}", "", f"   {_escaped(text)}", ""]
         if not chosen:
             lines += _examples(command.epilog)
         return self.parsed(lines)
 
 
-class Measures(_Written):
-    """The table of measures, with what is claimed of each."""
+class Measures(_GeneratedDirective):
+    """The table of measures, with the axioms that each satisfies and violates."""
 
     def run(self):
         """Return the table."""
-        lines = [".. list-table::", "   :header-rows: 1", ""]
-        rows = [("measure", "keeps", "breaks")]
+        rows = [("measure", "satisfies", "violates")]
         rows += [(f"``{m.name}``", ", ".join(sorted(m.claims)), ", ".join(m.fails))
                  for m in MEASURES.values()]  # fmt: skip
-        for row in rows:
-            lines += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(row)]
+        return self.parsed(_list_table(rows))
+
+
+class Primitives(_GeneratedDirective):
+    """The primitives of each representation, with what the array backends support."""
+
+    def run(self):
+        """Return one table per class."""
+        lines = []
+        header = [re.sub("`", "``", cell) for cell in HEADER]
+        for name, bases, rows in tables():
+            inherited = f" (inherits from {', '.join(bases)})" if bases else ""
+            cells = [(f"``{one[0]}``", f"``{one[1]}``", *one[2:]) for one in rows]
+            lines += [f".. rubric:: {name}{inherited}", "", *_list_table([header, *cells]), ""]
         return self.parsed(lines)
+
+
+def _list_table(rows):
+    """Return the lines of a table whose first row is the header."""
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in rows:
+        lines += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(row)]
+    return lines
 
 
 def _names(groups):
@@ -85,12 +106,12 @@ def _names(groups):
 
 
 def _plain(name):
-    """Return the names of an option, and the kind of its value in capitals, as in a manual."""
+    """Return the names of an option, and the type of its value in capitals."""
     return re.sub(r"<([a-z]+)[^>]*>+", lambda kind: kind[1].upper(), re.sub(" <list.*", "", name))
 
 
 def _escaped(text):
-    """Return text of the command line as reStructuredText: options in code font."""
+    """Return help text as reStructuredText, options in code font."""
     text = re.sub(r"([\\*`|_])", r"\\\1", text.replace("  [", " ["))
     return re.sub(r"(?<![\w-])(--?[a-z][\w\\-]*)", lambda name: f"``{name[1]}``", text)
 
@@ -105,19 +126,20 @@ def _literal(*commands):
 
 
 def _examples(epilog):
-    """Return the examples of a command, which its help ends with, and what else is told there."""
-    said, commands = [], []
+    """Return the examples at the end of the help of a command, and the remaining text."""
+    texts, commands = [], []
     for part in re.split(r"\n\s*\n", epilog or ""):
         part = re.sub(r"^Examples?:\s*", "", " ".join(part.split()))
         if re.match(r"(credalens|\w+ [^ ]+ \|) ?", part):
             commands += [one.strip() for one in part.split("; ")]
         elif part:
-            said.append(_escaped(part))
-    return [*(_literal(*commands) if commands else []), *said]
+            texts.append(_escaped(part))
+    return [*(_literal(*commands) if commands else []), *texts]
 
 
 def setup(app):
     """Add the directives."""
     app.add_directive("command", Command)
     app.add_directive("measures", Measures)
+    app.add_directive("primitives", Primitives)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

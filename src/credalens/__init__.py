@@ -5,15 +5,30 @@ from typing import Any
 from credalens.distances import MMD, Kolmogorov, TestFunctions, TotalVariation, Wasserstein
 from credalens.evaluation import (
     ActiveLearning,
+    BootstrapResult,
+    GroupedSelectiveMetrics,
+    Guarantee,
     MemberDiagnosis,
+    OODComparison,
     OODScores,
+    Reason,
     RejectionCurve,
+    ScoreComparison,
+    SelectiveMetrics,
+    SelectiveScorer,
     active_learning_curve,
+    bootstrap,
+    compare_scores,
     diagnose_members,
+    guaranteed_threshold,
+    kinds,
     majority_vote,
+    make_selective_scorer,
     ood_scores,
+    reasons,
     rejection_curve,
     rejection_order,
+    selective_metrics,
     trim,
 )
 from credalens.measures import (
@@ -21,14 +36,19 @@ from credalens.measures import (
     Uncertainty,
     aleatoric_uncertainty,
     epistemic_uncertainty,
+    expected_entropy,
     generalized_hartley,
     imprecision_bound,
     lower_entropy,
     maximum_mean_imprecision,
+    mutual_information,
+    predictive_entropy,
     quantify,
+    quantify_dirichlet,
     summarize,
     total_uncertainty,
     upper_entropy,
+    volume,
 )
 from credalens.sets import (
     BeliefFunction,
@@ -36,6 +56,7 @@ from credalens.sets import (
     ConvexHull,
     CredalSet,
     LowerProbability,
+    Possibility,
     ProbabilityIntervals,
     TotalVariationBall,
     as_credal_set,
@@ -46,16 +67,25 @@ __all__ = [
     "MMD",
     "ActiveLearning",
     "BeliefFunction",
+    "BootstrapResult",
     "Contamination",
     "ConvexHull",
     "CredalSet",
+    "GroupedSelectiveMetrics",
+    "Guarantee",
     "Interval",
     "Kolmogorov",
     "LowerProbability",
     "MemberDiagnosis",
+    "OODComparison",
     "OODScores",
+    "Possibility",
     "ProbabilityIntervals",
+    "Reason",
     "RejectionCurve",
+    "ScoreComparison",
+    "SelectiveMetrics",
+    "SelectiveScorer",
     "TestFunctions",
     "TotalVariation",
     "TotalVariationBall",
@@ -64,28 +94,47 @@ __all__ = [
     "active_learning_curve",
     "aleatoric_uncertainty",
     "as_credal_set",
+    "bootstrap",
+    "compare_scores",
     "diagnose_members",
     "epistemic_uncertainty",
+    "expected_entropy",
     "from_probly",
     "generalized_hartley",
+    "guaranteed_threshold",
     "imprecision_bound",
+    "kinds",
     "lower_entropy",
     "majority_vote",
+    "make_selective_scorer",
     "maximum_mean_imprecision",
+    "mutual_information",
     "ood_scores",
+    "predictive_entropy",
     "quantify",
+    "quantify_dirichlet",
+    "reasons",
     "rejection_curve",
     "rejection_order",
+    "selective_metrics",
     "summarize",
     "total_uncertainty",
     "trim",
     "upper_entropy",
+    "volume",
 ]
 
 
+#: Subpackages that are imported on first use, as they need optional libraries.
+_LAZY = ("axioms", "datasets", "engine", "io", "plots", "predictors", "report")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, "__version__"})
+
+
 def __getattr__(name: str) -> Any:
-    # Modules that import heavy libraries are loaded when they are first asked for.
-    if name in ("axioms", "plots", "predictors", "report"):
+    if name in _LAZY:
         import importlib
 
         return importlib.import_module(f"credalens.{name}")

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, runs that do not meet, and what the system says of both."""
+"""Atomic writes, output locks, and messages for operating system errors."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_FREE = "free space and run it again"
-_LEAVE = "change its permissions, or choose another place"
-#: What to do about the errors of the system that a user can do something about.
+_FREE_SPACE = "free space and run it again"
+_PERMISSIONS = "change its permissions, or choose another place"
+#: Error numbers that a user can act on, and the advice for each.
 FIXES = {
-    errno.ENOSPC: _FREE,
-    errno.EDQUOT: _FREE,
-    errno.EFBIG: _FREE,
-    errno.EACCES: _LEAVE,
-    errno.EPERM: _LEAVE,
-    errno.EROFS: _LEAVE,
+    errno.ENOSPC: _FREE_SPACE,
+    errno.EDQUOT: _FREE_SPACE,
+    errno.EFBIG: _FREE_SPACE,
+    errno.EACCES: _PERMISSIONS,
+    errno.EPERM: _PERMISSIONS,
+    errno.EROFS: _PERMISSIONS,
     errno.ENOENT: "check the name",
     errno.ENOTDIR: "check the name",
     errno.EISDIR: "name a file",
@@ -35,14 +35,14 @@ FIXES = {
     errno.ESTALE: "check the file server and run it again",
     errno.EBADF: "open the stream, or name a file",
 }
-#: Those that a full disk gives: what is finished may stay, and more space lets it go on.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: What a lock is called in the folder that it is of.
+#: Error numbers of a full disk.
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: Name of the lock file in a locked directory, and suffix of the lock file of another file.
 LOCK = ".lock"
 
 
-def told(error: OSError, path: object = None, fix: str = "") -> str:
-    """Say in one line what the system refused, of which file, and what to do."""
+def format_os_error(error: OSError, path: object = None, fix: str = "") -> str:
+    """Return one line with the path, the reason and what to do."""
     name = error.filename if path is None else path
     reason = os.strerror(error.errno) if error.errno else str(error)
     fix = fix or FIXES.get(error.errno or 0, "run it again")
@@ -50,23 +50,24 @@ def told(error: OSError, path: object = None, fix: str = "") -> str:
 
 
 @contextmanager
-def writing(path: object, when_full: str = "") -> Iterator[None]:
-    """Let what the system refuses name `path`, not a temporary file that becomes it.
+def naming_errors(path: object, when_full: str = "") -> Iterator[None]:
+    """Make errors about `path` or its temporary files name `path`.
 
-    Errors about other files, and of kinds that are not about files, stay as they are.
+    Errors about other files, and errors whose number is not in `FIXES`, are not changed.
+    `when_full` replaces the advice for a full disk.
     """
     try:
         yield
     except OSError as error:
-        if error.errno not in FIXES or not _becomes(error.filename, Path(str(path))):
+        if error.errno not in FIXES or not _concerns(error.filename, Path(str(path))):
             raise
         kind = type(error) if type(error).__module__ == "builtins" else OSError
-        fix = when_full if error.errno in FULL else ""
-        raise kind(told(error, path, fix)) from error
+        fix = when_full if error.errno in DISK_FULL else ""
+        raise kind(format_os_error(error, path, fix)) from error
 
 
-def _becomes(name: Any, path: Path) -> bool:
-    """Tell whether an error is about `path`, or about something hidden beside it or in it."""
+def _concerns(name: Any, path: Path) -> bool:
+    """Return whether an error is about `path`, or about a hidden file beside or inside it."""
     if name is None or Path(os.fsdecode(name)) == path:
         return True
     file = Path(os.fsdecode(name)).absolute()
@@ -76,12 +77,12 @@ def _becomes(name: Any, path: Path) -> bool:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside `path`; move it there when the block ends well.
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Yield a temporary path in the same directory; move it to `path` on success.
 
-    If the block fails or is interrupted, the temporary file goes and `path` stays as it was.
+    If the block raises or is interrupted, the temporary file is removed and `path` is unchanged.
     """
-    with writing(path):
+    with naming_errors(path):
         handle, name = tempfile.mkstemp(
             prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent
         )
@@ -89,7 +90,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
-            # mkstemp makes private files; a result gets the mode that any other new file would.
+            # mkstemp creates files with mode 0600; apply the umask as open() does.
             mask = os.umask(0)
             os.umask(mask)
             temporary.chmod(0o666 & ~mask)
@@ -100,29 +101,29 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Let one run at a time write `out`: hold a lock beside it, which dies with the process.
+    """Hold an exclusive lock on the output `out`, or raise `BlockingIOError`.
 
-    That of a folder is in it, since what is around it may belong to somebody else. Where the file
-    server has no locks, there is none.
+    The lock ends with the process. The lock file of a directory is inside it, because its parent
+    may not be writable. There is no lock on file systems that do not support it.
     """
     path = out / LOCK if out.is_dir() else out.with_name(f".{out.name}{LOCK}")
-    with writing(out), ExitStack() as stack:
-        if sys.platform == "win32":  # an open file is not removed there: when all is closed
+    with naming_errors(out), ExitStack() as stack:
+        if sys.platform == "win32":  # an open file cannot be removed: remove it after closing
             stack.callback(_remove, path)
         while True:
             stream = stack.enter_context(path.open("ab"))
             _lock(stream, out)
-            # Whoever held it may have removed the file between our opening and locking it.
+            # The previous holder may have removed the file between our open() and flock().
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(stream.fileno()), path.stat()):
                     break
-        if sys.platform != "win32":  # while it is held: another run may hold it afterwards
+        if sys.platform != "win32":  # remove it while the lock is still held
             stack.callback(_remove, path)
         yield
 
 
 def _remove(lock: Path) -> None:
-    with suppress(PermissionError):  # Windows: another run has it open by now
+    with suppress(PermissionError):  # Windows: another process has opened it
         lock.unlink(missing_ok=True)
 
 
@@ -136,26 +137,25 @@ def _lock(stream: IO[bytes], out: Path) -> None:
         raise BlockingIOError(
             f"{out}: another run is writing it; wait for that one, or name another output"
         ) from error
-    except OSError:  # a file server without locks
+    except OSError:  # the file system does not support locks
         return
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse, before any work is done, a folder that files could not be written into.
+    """Raise `OSError` if files cannot be created in `folder`, before any work is done.
 
-    It need not be there yet: then the nearest folder above it is looked at. Whether a file can be
-    made is tried, since modes do not tell of read-only disks, and the file leaves no trace.
+    If `folder` does not exist, its nearest existing parent is checked. A temporary file is created
+    and removed, because permission bits do not show read-only file systems.
     """
-    above = (path for path in (folder, *folder.absolute().parents) if path.exists())
-    there = next(above, None)
-    if there is None:  # a drive of Windows
-        raise FileNotFoundError(f"{folder}: no folder above it is there; check the name")
-    if not there.is_dir():
-        raise NotADirectoryError(f"{folder}: {there} is a file; name a folder")
+    existing = next((p for p in (folder, *folder.absolute().parents) if p.exists()), None)
+    if existing is None:  # a drive on Windows
+        raise FileNotFoundError(f"{folder}: none of its parent folders exists; check the name")
+    if not existing.is_dir():
+        raise NotADirectoryError(f"{folder}: {existing} is a file; name a folder")
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
         raise PermissionError(
-            f"{folder}: {there} cannot be written to ({error.strerror}); name another folder"
+            f"{folder}: {existing} cannot be written to ({error.strerror}); name another folder"
         ) from error

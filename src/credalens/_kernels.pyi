@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 _Float = NDArray[Any]
 _Out = NDArray[float64]
 
-def at_once(
+def call_whole_array(
     kernel: Callable[..., Any],
     block: Any,
     shapes: Sequence[tuple[int, ...] | None],
@@ -173,3 +173,54 @@ def hartley_pullback(
 ) -> None: ...
 def instruction_set() -> str: ...
 def wanted_threads() -> int: ...
+def resampled_risks(
+    order: NDArray[int32],
+    last: NDArray[uint8],
+    loss: _Out,
+    weight: _Out | None,
+    cut: _Out,
+    seed: int,
+    total_weight: _Out,
+    total_loss: _Out,
+    risk: _Out,
+    generalized: _Out,
+    cut_loss: _Out,
+    cut_risk: _Out,
+    threads: int,
+) -> None: ...
+def second_order(
+    members: _Float,
+    total: _Out | None,
+    aleatoric: _Out | None,
+    epistemic: _Out | None,
+    threads: int,
+    tolerance: float,
+    loss: int,
+    weights: _Out | None = None,
+) -> int: ...
+def labelwise(
+    members: _Float,
+    total: _Out | None,
+    aleatoric: _Out | None,
+    epistemic: _Out | None,
+    threads: int,
+    tolerance: float,
+    loss: int,
+    weights: _Out | None = None,
+) -> int: ...
+def median_distance(
+    members: _Float, value: _Out, threads: int, tolerance: float, weights: _Out | None = None
+) -> int: ...
+def min_norm_point(
+    members: _Float,
+    value: _Out,
+    gap: _Out,
+    weights: _Out | None,
+    point: _Out | None,
+    threads: int,
+    tolerance: float = -1.0,
+) -> int: ...
+def pair_divergence(
+    members: _Float, value: _Out, threads: int, tolerance: float, kind: int
+) -> int: ...
+def decreasing_regression(values: _Out, result: _Out, threads: int) -> None: ...

@@ -1,85 +1,97 @@
-"""The one door: every array that comes in is checked here and nowhere else.
+"""Input validation and the construction of its errors.
 
-Every refusal is a ``ValueError`` built by `refuse`: the argument, the first offending place
-(zero-based) with its value, and what to write instead.
+Every error about an argument is a ``ValueError`` built by `raise_invalid`: the argument, the index
+and value of the first invalid entry, and what to pass instead.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credalens import _kernels
-from credalens._arrays import (
-    AS_WANTED,
+from credalens._backend import (
     Array,
-    blocks,
-    is_native,
-    lazy,
+    backend_of,
+    first_invalid_row,
+    has_values,
+    is_tensor,
     namespace,
     native,
-    origin_of,
+    stop_gradient,
     to_numpy,
 )
+from credalens._errors import counted, format_index, raise_first, raise_invalid
+from credalens._row_errors import raise_row
+from credalens._row_kinds import BFLOAT16_ROUNDING, EXACT, ROUNDING, divide_inexact_rows
+from credalens._warnings import warn_caller
 
-#: The axes of the predictions of several models, after those of the batch.
+#: Names that other modules import from here, in addition to those defined below.
+__all__ = ["counted", "format_index", "raise_first", "raise_invalid"]
+
+#: The trailing axes of the predictions of several members.
 MEMBERS = ("members", "classes")
-
-
-def refuse(name: str, problem: str, fix: str) -> NoReturn:
-    """Raise the one kind of error that bad input gets."""
-    raise ValueError(f"{name}: {problem}; {fix}")
-
-
-def place(index: Iterable[Any]) -> str:
-    """Write an index as ``(3, 1)``, or ``3`` if it has one part."""
-    parts = [int(i) for i in index]
-    for axis, first in enumerate(lazy.FIRST.get()[: len(parts)]):
-        parts[axis] += first  # a chunk counts from where it starts in the whole array
-    return str(parts[0]) if len(parts) == 1 else f"({', '.join(map(str, parts))})"
-
-
-def counted(count: int, noun: str, show: Callable[[int], str] = str) -> str:
-    """Return a count and its noun, in the plural unless there is one.
-
-    Examples
-    --------
-    >>> from credalens._validation import counted
-    >>> counted(1, "row"), counted(3, "row")
-    ('1 row', '3 rows')
-    """
-    return f"{show(count)} {noun}{'' if count == 1 else 's'}"
 
 
 @functools.cache
 def tolerance_of(dtype: np.dtype[Any]) -> float:
-    """Return how far a row of `dtype` may sum from 1: the square root of its precision."""
+    """Return the tolerance of masses, bounds and shifts: the square root of the precision."""
     kind = dtype if dtype.kind == "f" else np.dtype(np.float64)
     return math.sqrt(float(np.finfo(kind).eps))
 
 
+def exact_tolerance(dtype: np.dtype[Any]) -> float:
+    """Return the largest deviation of row sums from 1 of rows that are used as they are."""
+    # Half precision cannot represent a normalised row.
+    return ROUNDING if dtype.itemsize < 4 else EXACT
+
+
+def rounding_of(x: Any) -> float:
+    """Return the largest deviation of row sums from 1 that is rounding: 1e-3, in bfloat16 1e-2."""
+    return BFLOAT16_ROUNDING if is_bfloat16(x) else ROUNDING
+
+
+def is_bfloat16(x: Any) -> bool:
+    """Return whether an array of any library has the dtype bfloat16."""
+    return type(x) is not np.ndarray and str(getattr(x, "dtype", "")).endswith("bfloat16")
+
+
+def warn_of_rounding(name: str, deviation: float) -> None:
+    """Warn of rows whose sums differ from 1 by more than the rounding of single precision.
+
+    The threshold is the square root of that precision, 3.5e-4: text with six digits is silent.
+    """
+    if deviation > tolerance_of(np.dtype(np.float32)):
+        warn_caller(
+            f"{name}: rows sum to 1 within {deviation:.2g} and are divided by their sums; "
+            "normalize=True does so without this warning",
+            UserWarning,
+        )
+
+
 def slack_of(*dtypes: np.dtype[Any]) -> float:
-    """Return how far a point may lie out of a set of `dtype`, by default: 1e-9, or its rounding."""
+    """Return the default tolerance of membership: 1e-9, or the rounding of the dtypes."""
     return {2: 2e-3, 4: 1e-6}.get(min(dtype.itemsize for dtype in dtypes), 1e-9)
 
 
 def numeric(x: Any, name: str) -> Array:
-    """Return `x` as a real floating array, refusing what is not numeric."""
-    array = to_numpy(x, name)[0]
+    """Return `x` as a real floating array; raise if it is not numeric."""
+    array = to_numpy(x, name)
     kind = array.dtype.kind
     if kind == "f":
         return array
+    if array.dtype.name == "bfloat16":  # of ml_dtypes
+        return array.astype(np.float32)
     if kind in "biu":
         return array.astype(np.float64)
     if kind == "c":
-        refuse(name, f"is complex ({array.dtype})", "pass real probabilities")
-    refuse(name, f"is not numeric (dtype {array.dtype})", "pass an array of floats")
+        raise_invalid(name, f"is complex ({array.dtype})", "pass real probabilities")
+    return raise_invalid(name, f"is not numeric (dtype {array.dtype})", "pass an array of floats")
 
 
 def finite(x: Any, name: str) -> Array:
@@ -88,9 +100,9 @@ def finite(x: Any, name: str) -> Array:
     bad = ~np.isfinite(array)
     if bad.any():
         where = tuple(np.argwhere(bad)[0])
-        at = f" at index {place(where)} (zero-based)" if where else ""
+        at = f" at index {format_index(where)} (zero-based)" if where else ""
         word = "NaN" if np.isnan(array[where]) else "infinite"
-        refuse(name, f"is {word}{at}", "pass finite numbers")
+        raise_invalid(name, f"is {word}{at}", "pass finite numbers")
     return array
 
 
@@ -102,12 +114,15 @@ def probabilities(
     normalize: bool = False,
     validate: bool = True,
     rescale: str = "normalize=True rescales rows",
+    rounding: float | None = None,
+    report: Callable[[str, float], None] | None = None,
 ) -> Array:
     """Return `x` as an array of probability vectors along the last axis.
 
-    `axes` names the trailing axes that must be there. A row may sum to 1 within the square root of
-    the precision of its dtype. ``normalize=True`` divides each row by its sum first. `rescale` says
-    how the caller may ask for that.
+    `axes` names the required trailing axes. A row may sum to 1 within `rounding`, by default
+    `rounding_of`; rows that miss 1 by more than `exact_tolerance` are divided by their sums in a
+    copy, and `report` is called with `name` and the largest deviation. ``normalize=True`` divides
+    all rows by their sums first; `rescale` tells the caller how to request that.
     """
     array = numeric(x, name)
     check_axes(array, name, axes)
@@ -115,121 +130,122 @@ def probabilities(
         return array
     if normalize:
         return _normalized(array, name)
-    tolerance = tolerance_of(array.dtype)
-    for start, _, block in blocks(array, 1, large=True):
-        bad = _kernels.first_bad_row(block, tolerance, AS_WANTED)
-        if bad >= 0:
-            row = np.unravel_index(start + bad, array.shape[:-1]) if array.ndim > 1 else ()
-            integers = to_numpy(x, name)[0].dtype.kind in "iu"
-            _refuse_row(array[row], tuple(int(i) for i in row), name, tolerance, rescale, integers)
+    if first_invalid_row(array, exact_tolerance(array.dtype)) < 0:
+        return array
+    tolerance = rounding_of(x) if rounding is None else rounding
+    bad = first_invalid_row(array, tolerance)
+    if bad >= 0:
+        row = np.unravel_index(bad, array.shape[:-1]) if array.ndim > 1 else ()
+        integers = to_numpy(x, name).dtype.kind in "iu"
+        raise_row(array, tuple(int(i) for i in row), name, tolerance, rescale, integers)
+    array, deviation = divide_inexact_rows(array)
+    if report is not None:
+        report(name, deviation)
     return array
 
 
 def distributions(x: Any, name: str) -> Array:
-    """Return `x` as distributions ``(..., K)`` that are no predictions of members."""
-    return probabilities(x, name, axes=("classes",), rescale="or divide it by its sum")
+    """Return `x` as distributions ``(..., K)``, of which there are no members."""
+    return probabilities(x, name, axes=("classes",), rescale="divide it by its sum")
 
 
-def together(name: str, shape: tuple[int, ...], other: str, like: tuple[int, ...]) -> None:
-    """Refuse `name` if its `shape` does not broadcast with that of `other`."""
+def check_broadcastable(
+    name: str, shape: tuple[int, ...], other: str, like: tuple[int, ...]
+) -> None:
+    """Raise if the `shape` of `name` does not broadcast with that of `other`."""
     try:
         np.broadcast_shapes(shape, like)
     except ValueError:
-        refuse(name, f"has shape {shape}, {other} {like}", "pass shapes that broadcast")
+        raise_invalid(name, f"has shape {shape}, {other} {like}", "pass shapes that broadcast")
 
 
 def check_axes(array: Any, name: str, axes: tuple[str, ...] = MEMBERS) -> None:
-    """Refuse an array that lacks one of the trailing `axes`, or has nothing along it."""
+    """Raise if an array lacks one of the trailing `axes`, or has length 0 along it."""
     shape = tuple(array.shape)
     if array.ndim >= len(axes) and 0 not in shape[-len(axes) :]:
         return
     if array.ndim < len(axes):
-        refuse(
+        raise_invalid(
             name,
             f"has {array.ndim} axes, shape {shape}",
             f"pass an array of shape (..., {', '.join(axes)})",
         )
     for axis, size in zip(axes, shape[-len(axes) :], strict=True):
         if size == 0:
-            refuse(name, f"has no {axis}, shape {shape}", f"pass at least one of the {axis}")
+            raise_invalid(name, f"has no {axis}, shape {shape}", f"pass at least one of the {axis}")
 
 
 def native_numeric(x: Any, name: str) -> Any:
-    """Return a tensor as a real floating one, where it is; see `numeric`."""
+    """Return a tensor as a real floating one on its device; see `numeric`."""
     xp = namespace(x)
     if xp.isdtype(x.dtype, "complex floating"):
-        refuse(name, f"is complex ({x.dtype})", "pass real probabilities")
+        raise_invalid(name, f"is complex ({x.dtype})", "pass real probabilities")
     return x if xp.isdtype(x.dtype, "real floating") else xp.astype(x, native.wide_dtype(x))
 
 
 def native_finite(x: Any, name: str) -> Any:
-    """Return a tensor ``(..., M, K)`` without NaN and infinity, where it is, as it is if traced."""
+    """Return a tensor ``(..., M, K)``, validated on its device to be finite if it has values."""
     array = native_numeric(x, name)
     check_axes(array, name)
-    without_values = origin_of(x).traced or _on_meta(x)
-    if not without_values and not _holds(namespace(x).isfinite(native.frozen(array)), x, name):
-        finite(native.frozen(x), name)  # which says where
+    xp = namespace(x)
+    if has_values(x) and not bool(xp.all(xp.isfinite(stop_gradient(array)))):
+        finite(stop_gradient(x), name)
     return array
 
 
 def native_probabilities(
     x: Any, name: str, *, normalize: bool = False, validate: bool = True
 ) -> Any:
-    """Return a tensor ``(..., M, K)`` of probability vectors, checked where it is.
+    """Return a tensor ``(..., M, K)`` of probability vectors, validated on its device.
 
-    The same checks as those of `probabilities`, with one number brought to the host.
+    The same validation as in `probabilities`; one number is copied to the host.
     """
     array = native_numeric(x, name)
     check_axes(array, name)
     xp = namespace(x)
-    if validate:
-        _check_rows(array, x, name, normalize)
+    if validate and not _has_valid_rows(array, x, name, normalize):
+        probabilities(stop_gradient(x), name, normalize=normalize, report=warn_of_rounding)
+        if not normalize and native.numpy_dtype(array).itemsize >= 4 and not is_bfloat16(x):
+            sums = xp.sum(array, axis=-1, keepdims=True, dtype=native.wide_dtype(array))
+            scaled = xp.astype(array / sums, array.dtype)
+            array = xp.where(xp.abs(stop_gradient(sums) - 1) > EXACT, scaled, array)
     return array / xp.sum(array, axis=-1, keepdims=True) if normalize else array
 
 
 def native_pair(p: Any, q: Any) -> tuple[Any, Any]:
-    """Return two tensors ``(..., K)`` of probability vectors, where they are, or one of them."""
+    """Return two arrays ``(..., K)`` of probability vectors, at least one of them a tensor."""
     pair = []
     for name, x, other in (("p", p, q), ("q", q, p)):
-        if not is_native(x):
-            x = native.constant(distributions(x, name), other)
-        elif not origin_of(x).traced and not _on_meta(x):
+        if not is_tensor(x):
+            x = native.asarray_like(distributions(x, name), other)
+        elif has_values(x):
             native_probabilities(x[..., None, :], name)
         pair.append(native_numeric(x, name))
     if pair[0].shape[-1] != pair[1].shape[-1]:
-        refuse("q", f"has {pair[1].shape[-1]} classes", f"pass {pair[0].shape[-1]}, as in p")
+        raise_invalid("q", f"has {pair[1].shape[-1]} classes", f"pass {pair[0].shape[-1]}, as in p")
     return pair[0], pair[1]
 
 
-def _check_rows(array: Any, x: Any, name: str, normalize: bool) -> None:
-    origin = origin_of(x)
-    if origin.traced:
-        refuse(
+def _has_valid_rows(array: Any, x: Any, name: str, normalize: bool) -> bool:
+    """Return whether the rows of a tensor are known to be valid without copying it."""
+    backend = backend_of(x)
+    if backend.traced:
+        raise_invalid(
             name,
-            "is traced by JAX, so that its values cannot be checked",
+            "is traced by JAX, so that its values cannot be validated",
             f"pass ConvexHull({name}, validate=False), or use ConvexHull.from_logits",
         )
-    near = origin.library == "torch" and x.device.type == "cpu"
-    if not near:
-        xp, rows = namespace(x), native.frozen(array)
-        sums = native.widened(xp.sum(rows, axis=-1, dtype=native.wide_dtype(rows)))
-        tolerance = tolerance_of(native.numpy_dtype(array))
-        good = (sums > 0) & (sums < math.inf) if normalize else xp.abs(sums - 1) <= tolerance
-        if _holds(xp.all(rows >= 0, axis=-1) & good, x, name):
-            return
-    # On the host already; or wrong somewhere, and found there.
-    probabilities(native.frozen(x), name, normalize=normalize)
-
-
-def _on_meta(x: Any) -> bool:
-    return str(getattr(x, "device", "")) == "meta"
-
-
-def _holds(truths: Any, x: Any, name: str) -> bool:
-    """Say whether all of `truths` hold, which has to look at the data."""
-    if _on_meta(x):
-        refuse(name, "is on meta, where it has no data to check", "pass validate=False")
-    return bool(namespace(x).all(truths))
+    if not has_values(x):
+        raise_invalid(name, "is on meta, which has no data to validate", "pass validate=False")
+    xp, rows = namespace(x), stop_gradient(array)
+    tolerance = exact_tolerance(native.numpy_dtype(array))
+    if is_bfloat16(x):
+        tolerance = BFLOAT16_ROUNDING
+    if backend.kernels_can_read:
+        return not normalize and first_invalid_row(to_numpy(rows, name), tolerance) < 0
+    sums = xp.sum(rows, axis=-1, dtype=native.wide_dtype(rows))
+    good = (sums > 0) & (sums < math.inf) if normalize else xp.abs(sums - 1) <= tolerance
+    return bool(xp.all(xp.all(rows >= 0, axis=-1) & good))
 
 
 def _normalized(array: Array, name: str) -> Array:
@@ -239,57 +255,18 @@ def _normalized(array: Array, name: str) -> Array:
     wrong = bad | ~(sums > 0)
     if wrong.any():
         row = tuple(int(i) for i in np.argwhere(wrong)[0])
-        _refuse_row(array[row], row, name, math.inf)
+        raise_row(array, row, name, math.inf)
     if not np.isfinite(sums).all():  # entries so large that their sum overflows
         array = array / array.max(axis=-1, keepdims=True)
         sums = array.sum(axis=-1, dtype=np.float64)
     return np.asarray(array / sums[..., None], array.dtype)
 
 
-def _refuse_row(
-    row: Array,
-    index: tuple[int, ...],
-    name: str,
-    tolerance: float,
-    rescale: str = "",
-    integers: bool = False,
-) -> NoReturn:
-    """Say what is wrong with one row, which is known to be wrong."""
-    for word, bad, fix in (
-        ("NaN", np.isnan(row), "drop or impute these predictions first"),
-        ("infinite", np.isinf(row), "pass softmax outputs, or use ConvexHull.from_logits"),
-        ("negative", row < 0, "pass softmax outputs, or use ConvexHull.from_logits"),
-    ):
-        if bad.any():
-            y = int(np.argmax(bad))
-            at = f"at index {place((*index, y))} (zero-based)"
-            value = "" if word != "negative" else f": {row[y]:.6g}"
-            refuse(name, f"entry {at} is {word}{value}", fix)
-    at = f"row {place(index)} (zero-based)" if index else "it"
-    total = float(row.sum(dtype=np.float64))
-    if tolerance == math.inf:
-        refuse(name, f"{at} sums to 0", "a row without any mass cannot be normalised")
-    if integers:
-        refuse(
-            name,
-            f"is not a distribution but integers: {at} sums to {total:g}",
-            "pass probabilities, not labels or counts; normalize=True turns counts into shares",
-        )
-    digits = 10 if row.dtype.itemsize >= 8 else 6
-    y = int(np.argmax(row))
-    above = f" and its entry {y} is {row[y]:.6g}, above 1" if row[y] > 1 + tolerance else ""
-    refuse(
-        name,
-        f"{at} sums to {total:.{digits}g}{above}",
-        f"pass softmax outputs, or use ConvexHull.from_logits; {rescale}",
-    )
-
-
-def expectands(f: Any, n_classes: int, name: str = "f") -> Array:
+def as_test_functions(f: Any, n_classes: int, name: str = "f") -> Array:
     """Return `f` as float64 ``(K,)`` or ``(F, K)``."""
     array = finite(f, name).astype(np.float64, copy=False)
     if array.ndim not in (1, 2) or array.shape[-1] != n_classes:
-        refuse(
+        raise_invalid(
             name,
             f"has shape {array.shape}",
             f"pass one test function ({n_classes},) or many (F, {n_classes})",
@@ -301,10 +278,10 @@ def event(classes: Any, n_classes: int, name: str = "event") -> Array:
     """Return an event, class indices or a boolean mask, as its indicator ``(K,)`` or ``(F, K)``."""
     if isinstance(classes, set | frozenset | range):
         classes = list(classes)
-    array = to_numpy(classes, name)[0]
+    array = to_numpy(classes, name)
     if array.dtype == np.bool_:
         if array.ndim not in (1, 2) or array.shape[-1] != n_classes:
-            refuse(
+            raise_invalid(
                 name, f"is a mask of shape {array.shape}", f"pass a mask of shape ({n_classes},)"
             )
         return array.astype(np.float64)
@@ -312,12 +289,12 @@ def event(classes: Any, n_classes: int, name: str = "event") -> Array:
     if array.size == 0:
         return indicator
     if array.dtype.kind not in "iu" or array.ndim > 1:
-        refuse(name, f"has dtype {array.dtype} and shape {array.shape}",
+        raise_invalid(name, f"has dtype {array.dtype} and shape {array.shape}",
                "pass class indices, [0, 2], or a boolean mask")  # fmt: skip
     outside = np.atleast_1d((array < 0) | (array >= n_classes))
     if outside.any():
         first = int(np.argmax(outside))
-        refuse(name, f"entry {first} (zero-based) is {np.atleast_1d(array)[first]}",
+        raise_invalid(name, f"entry {first} (zero-based) is {np.atleast_1d(array)[first]}",
                f"classes are 0 to {n_classes - 1}")  # fmt: skip
     indicator[array] = 1.0
     return indicator
@@ -327,7 +304,7 @@ def one_of(value: Any, name: str, choices: Collection[str]) -> str:
     """Return `value` if it is one of the names in `choices`."""
     if not isinstance(value, str) or value not in choices:
         names = ", ".join(map(repr, sorted(choices)))
-        refuse(name, f"is {value!r}", f"choose one of {names}")
+        raise_invalid(name, f"is {value!r}", f"choose one of {names}")
     return value
 
 
@@ -338,7 +315,7 @@ def number(value: Any, name: str, least: float) -> float:
         or not isinstance(value, Real)
         or not least <= float(value) < math.inf
     ):
-        refuse(name, f"is {value!r}", f"pass a number >= {least:g}")
+        raise_invalid(name, f"is {value!r}", f"pass a number >= {least:g}")
     return float(value)
 
 
@@ -346,22 +323,22 @@ def positive(value: Any, name: str) -> float:
     """Return `value` as a float that is above 0 and finite."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not 0 < number < math.inf:
-        refuse(name, f"is {value!r}", "pass a positive number")
+        raise_invalid(name, f"is {value!r}", "pass a positive number")
     return number
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
     """Return `value` as an int that is at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        refuse(name, f"is {value!r}", f"pass a whole number >= {least}")
+        raise_invalid(name, f"is {value!r}", f"pass a whole number >= {least}")
     return int(value)
 
 
 def vector(x: Any, name: str) -> NDArray[Any]:
     """Return `x` as a one-dimensional array of any kind of labels."""
-    array = to_numpy(x, name)[0]
+    array = to_numpy(x, name)
     if array.ndim != 1:
-        refuse(name, f"has shape {array.shape}", "pass one value per instance, shape (n,)")
+        raise_invalid(name, f"has shape {array.shape}", "pass one value per instance, shape (n,)")
     return array
 
 

@@ -1,20 +1,23 @@
-"""What a check found, and how it is printed."""
+"""Results of the axiom checks, and their text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from credalens import _validation
-from credalens._arrays import Array
+from credalens._backend import Array
+from credalens._results import TableResult
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counterexample:
-    """The smallest violation that was found.
+    """The simplest violation that was found.
 
-    Its ``repr`` and `code` are Python that, with ``numpy as np``, ``credalens as cl`` and `measure`
-    (and `sets`, if it was a function) at hand, measures the sets again and sets ``violated``.
+    Its ``repr`` and `code` are Python code that measures the sets again and sets ``violated``. The
+    code needs ``numpy as np``, ``credalens as cl``, `measure` if it is not built in, and `sets` if
+    it is a function.
 
     Examples
     --------
@@ -28,11 +31,11 @@ class Counterexample:
 
     #: Name of the axiom.
     axiom: str
-    #: The arrays, by the names that they have in the code: ``members`` is ``(M, K)``.
+    #: The arrays by name: ``members`` is ``(M, K)``.
     arrays: Mapping[str, Array]
     #: The values that were compared.
     values: Mapping[str, float]
-    #: Python that measures the sets again.
+    #: Python code that measures the sets again.
     code: str
 
     def __repr__(self) -> str:
@@ -40,13 +43,13 @@ class Counterexample:
 
     def summary(self) -> str:
         """Return the values in one line."""
-        # A zero has no sign here.
+        # Adding 0.0 removes the sign of a negative zero.
         return ", ".join(f"{name} {value + 0.0:.6g}" for name, value in self.values.items())
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What was found about one axiom.
+    """The result of the check of one axiom.
 
     Examples
     --------
@@ -57,15 +60,15 @@ class Verdict:
 
     #: Name of the axiom.
     axiom: str
-    #: What it says, in words.
+    #: Statement of the axiom.
     statement: str
-    #: Whether no violation was found; ``None`` if the axiom could not be checked.
+    #: Whether no violation was found; None if the axiom could not be checked.
     held: bool | None
     #: Number of sets that were measured.
     n_sets: int
-    #: The smallest violation, if one was found.
+    #: The simplest violation, if one was found.
     counterexample: Counterexample | None = None
-    #: Why the axiom could not be checked, or was only in part.
+    #: Why the axiom was not checked, or only in part.
     note: str = ""
 
     def __str__(self) -> str:
@@ -77,8 +80,10 @@ class Verdict:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report:
-    """What was found about a measure: ``report["A3"].held``, ``report["A3"].counterexample``.
+class Report(TableResult):
+    """The results of the checks of one measure, a mapping from the names of axioms to verdicts.
+
+    ``str(report)`` includes the code of the counterexamples.
 
     Examples
     --------
@@ -86,15 +91,17 @@ class Report:
     >>> report = axioms.check("aleatoric_lower", "A1,A3", n_classes=2)
     >>> report.ok, report.failed
     (False, ('A3',))
+    >>> report["A3"].held
+    False
     """
 
     #: Name of the measure, or of the function.
     measure: str
     #: Number of classes of the sets.
     n_classes: int
-    #: What was found about each axiom, by its name.
+    #: Result for each axiom, by name.
     verdicts: Mapping[str, Verdict]
-    #: Axioms that are claimed of a built-in measure.
+    #: Axioms that a built-in measure is documented to satisfy.
     claims: tuple[str, ...] = ()
 
     def __getitem__(self, axiom: str) -> Verdict:
@@ -120,35 +127,46 @@ class Report:
         """Names of the axioms that fail although they are claimed."""
         return tuple(name for name in self.failed if name in self.claims)
 
+    def _columns(self) -> dict[str, list[Any]]:
+        verdicts = self.verdicts.values()
+        return {
+            "held": [verdict.held for verdict in verdicts],
+            "n_sets": [verdict.n_sets for verdict in verdicts],
+            "result": [str(verdict) for verdict in verdicts],
+        }
+
+    def _index(self) -> tuple[str, list[str]]:
+        return "axiom", list(self.verdicts)
+
+    def _summary(self) -> str:
+        return f"{self.measure}, {self.n_classes} classes"
+
     def __str__(self) -> str:
         width = max(map(len, self.verdicts), default=0)
-        lines = [f"{self.measure}, {self.n_classes} classes"]
+        lines = [self._summary()]
         for name, verdict in self.verdicts.items():
             lines.append(f"  {name:<{width}}  {verdict.statement}")
             lines.append(f"  {'':<{width}}  {verdict}")
             if verdict.counterexample is not None and name != "A5":
-                lines += [
-                    f"  {'':<{width}}    {x}" for x in verdict.counterexample.code.split("\n")
-                ]
+                code = verdict.counterexample.code.split("\n")
+                lines += [f"  {'':<{width}}    {line}" for line in code]
         return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 def render(reports: Iterable[Report]) -> str:
-    """Return a table, one row per measure and one column per axiom, and the values of what fails.
+    """Return a table, one row per measure and one column per axiom, and the values of failures.
 
     Parameters
     ----------
     reports : iterable of Report
-        What `check` returned for each measure, or `table` for several.
+        Results of `check`, or the result of `table`.
 
     Returns
     -------
     str
-        ``yes`` where no violation was found, ``NO`` where one was (``NO!`` if the axiom is claimed
-        of the measure), ``-`` where the axiom was not checked. A line below for each failure has
-        the values that were compared.
+        ``yes`` if no violation was found, ``NO`` if one was (``NO!`` if the axiom is claimed of the
+        measure), ``-`` if the axiom was not checked. A line per failure has the values that were
+        compared.
 
     Examples
     --------
@@ -175,9 +193,7 @@ def render(reports: Iterable[Report]) -> str:
 
 
 def _cell(report: Report, name: str) -> str:
-    verdict = report.verdicts.get(name)
-    if verdict is None or verdict.held is None:
-        return "-"
-    if verdict.held:
-        return "yes"
-    return "NO!" if name in report.claims else "NO"
+    held = report.verdicts[name].held if name in report.verdicts else None
+    if held is False and name in report.claims:
+        return "NO!"
+    return {None: "-", True: "yes", False: "NO"}[held]

@@ -1,18 +1,24 @@
-"""The command line: thin, with imports inside the commands so that help comes at once."""
+"""Command-line interface. Commands and their dependencies are imported when they are used."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
+from credalens._extras import require
+
 
 def main() -> None:
-    """Run the command line, which may be interrupted before it is loaded."""
+    """Run the command line (entry point of the ``credalens`` script)."""
     try:
+        require("typer", "cli")
         from credalens.cli import commands
 
         commands.main()
-    except KeyboardInterrupt:
+    except ModuleNotFoundError as error:
+        print(f"credalens: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:  # also during the imports
         print("credalens: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
 

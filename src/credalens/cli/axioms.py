@@ -1,4 +1,4 @@
-"""``credalens axioms``: which axioms a measure keeps."""
+"""``credalens axioms``: the axioms that each measure satisfies."""
 
 from __future__ import annotations
 
@@ -6,24 +6,18 @@ from typing import Annotated
 
 import typer
 
-from credalens.cli.conduct import conduct, note
+from credalens.cli.command_context import command_context, note
+
+EXAMPLES = "Example: credalens axioms --measures total,upper_entropy --classes 3"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command(
-        epilog="Example: credalens axioms --measures total,upper_entropy --classes 3",
-        short_help="Look for sets on which a measure breaks an axiom.",
-    )(axioms)
-
-
-def axioms(
+def command(
     measures: Annotated[
         list[str] | None,
         typer.Option(
             "--measures",
             "--measure",
-            help="Rows of the measure table: a,b,c, or one at a time.",
+            help="Names in the measure table, separated by commas; may be repeated.",
             show_default="all",
         ),
     ] = None,
@@ -31,18 +25,18 @@ def axioms(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
     every: Annotated[
         bool,
-        typer.Option("--all", help="Also dominance, translation, mmi, permutation."),
+        typer.Option("--all", help="Also check dominance, translation, mmi and permutation."),
     ] = False,
 ) -> None:
-    """Look for credal sets on which a measure breaks the paper's axioms.
+    """Search for credal sets on which a measure violates the axioms of the paper.
 
-    A seeded adversarial search, so "yes" means that no violation was found. With one measure the
-    counterexamples are printed, ready to be pasted into Python.
+    The search is adversarial and seeded; "yes" means that it found no violation. For a single
+    measure, the counterexamples are printed in a form that can be pasted into Python.
     """
     from credalens import axioms as checks
 
     names = [name.strip() for part in measures or () for name in part.split(",")]
-    with conduct():
+    with command_context():
         reports = checks.table(
             names or None,
             n_classes=classes,
@@ -50,6 +44,6 @@ def axioms(
             axioms="all" if every else "A1-A5",
         )
         typer.echo(str(reports[0]) if len(reports) == 1 else checks.render(reports))
-        fails = next((report.measure for report in reports if report.failed), None)
-        if len(reports) > 1 and fails is not None:
-            note(f"credalens axioms --measures {fails} prints the sets on which it fails.")
+        failing = next((report.measure for report in reports if report.failed), None)
+        if len(reports) > 1 and failing is not None:
+            note(f"credalens axioms --measures {failing} prints the counterexamples.")

@@ -1,50 +1,105 @@
-"""All commands as one."""
+"""The command group, which imports the module of a command when the command is used.
+
+The module of a command defines a function ``command``, whose docstring and parameters are its help
+and its options, and ``EXAMPLES``, printed below the options. A group of commands defines ``app``.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from importlib import import_module
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
-from credalens.cli import axioms, demo, doctor, evaluate, pick, report, score
-from credalens.cli.conduct import conduct
-from credalens.experiments.commands import predict, reproduce
+from credalens.cli.command_context import command_context
+
+#: Settings of all commands.
+SETTINGS: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
-class _Commands(TyperGroup):
+class LazyGroup(TyperGroup):
+    """Commands in the modules of `package`, imported on first use."""
+
+    package: ClassVar[str]
+    #: Names of the commands and one line of help each; None takes the line from the module.
+    summaries: ClassVar[dict[str, str | None]]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.summaries)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import and return a command."""
+        if cmd_name in self.summaries and cmd_name not in self.commands:
+            self.commands[cmd_name] = _load(f"{self.package}.{cmd_name}", cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands, without importing those whose summary is known."""
+        with formatter.section("Commands"):
+            formatter.write_dl([
+                (name, summary or self.get_command(ctx, name).get_short_help_str(100))
+                for name, summary in self.summaries.items()
+            ])  # fmt: skip
+
+
+def _load(module_name: str, name: str) -> Any:
+    from credalens.cli.options import expand_groups
+
+    module = import_module(module_name)
+    app = getattr(module, "app", None)
+    if app is None:
+        app = typer.Typer(add_completion=False, **SETTINGS)
+        app.command(name, epilog=module.EXAMPLES)(expand_groups(module.command))
+    return typer.main.get_command(app)
+
+
+class _Commands(LazyGroup):
+    package = "credalens.cli"
+    summaries: ClassVar[dict[str, str | None]] = {
+        "demo": "Show the library at work on handwritten digits, in a minute.",
+        "score": "Compute the uncertainty of every row of prediction files.",
+        "report": "Write an HTML report on the uncertainty of the models.",
+        "evaluate": "Evaluate how well each score finds the errors.",
+        "pick": "List the rows to hand to a person, with reasons.",
+        "axioms": "Search for credal sets on which a measure violates an axiom.",
+        "doctor": "Print versions, instruction set, threads and installed extras.",
+        "reproduce": "Reproduce the tables and figures of the paper.",
+        "predict": "Write the predictions of pre-trained networks.",
+    }
+
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; what happens before its own conduct begins is told in one line too."""
-        with conduct(debug="--debug" in sys.argv):
+        """Run a command; errors before its own context starts are reported in one line too."""
+        with command_context(debug="--debug" in sys.argv):
             return super().invoke(ctx)
 
 
 app = typer.Typer(
     name="credalens",
     cls=_Commands,
-    help="Total, aleatoric and epistemic uncertainty of what several models predict.",
+    help="Total, aleatoric and epistemic uncertainty of the predictions of several models.",
     epilog="Examples: credalens demo; credalens score model_1.npy model_2.csv -o scores.csv; "
     "credalens report model_*.npy --labels truth.csv",
     no_args_is_help=True,
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    **SETTINGS,
 )
 
 
 def main() -> None:
-    """Run the command line; help and versions are printed with the conduct of the commands."""
+    """Run the command line; errors while help is printed are reported in one line too."""
     try:
-        with conduct(debug="--debug" in sys.argv):
+        with command_context(debug="--debug" in sys.argv):
             app()
     except typer.Exit as stop:
         raise SystemExit(stop.exit_code) from None
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         typer.echo(f"credalens {version('credalens')}")
@@ -56,14 +111,8 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Say the version and stop."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:
     pass
-
-
-for _command in (demo, score, report, evaluate, pick, axioms, doctor):
-    _command.register(app)
-app.add_typer(reproduce, name="reproduce")
-app.add_typer(predict, name="predict")

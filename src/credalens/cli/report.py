@@ -1,49 +1,43 @@
-"""``credalens report``: one HTML page on what the models know and what they do not."""
+"""``credalens report``: an HTML report on the uncertainty of the models."""
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from credalens.cli.conduct import conduct, note, progress
-from credalens.cli.inputs import Inputs, Manners, Measuring, SecondLook, command
-from credalens.cli.score import describe, skipped_path, write_dropped
+from credalens.cli.command_context import note, progress
+from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, SecondLook, examples
+from credalens.cli.predictions import (
+    OpenPredictions,
+    open_predictions,
+    skipped_path,
+    write_skipped,
+)
 from credalens.distances import NAMES
-from credalens.evaluation.kinds import SECOND_LOOK
+from credalens.evaluation.kinds import REVIEW_THRESHOLD
 
 if TYPE_CHECKING:
-    from credalens.datasets.files import Ensemble
+    from credalens.io import Chunk
     from credalens.report.data import Collector
 
-EXAMPLES = """\
-Examples:
-
-credalens report model_*.npy --labels truth.csv -o report.html
-
-credalens report 'runs/*.npz' --class-names cat,dog,fox --title 'Pets, ten networks'
-
-credalens report predictions.npy --distance ordinal --second-look 0.3
-"""
+EXAMPLES = examples(
+    "credalens report model_*.npy --labels truth.csv -o report.html",
+    "credalens report 'runs/*.npz' --class-names cat,dog,fox --title 'Pets, ten networks'",
+    "credalens report predictions.npy --distance ordinal --second-look 0.3",
+)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command(epilog=EXAMPLES, short_help="Write one HTML page: what the models know, what not.")(
-        command(report)
-    )
-
-
-def report(
+def command(
     inputs: Inputs,
-    manners: Manners,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write: .html.")] = Path(
+    common: CommonOptions,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output file: .html.")] = Path(
         "report.html"
     ),
     measures: Annotated[
         str | None,
         typer.Option(
-            help="Families to compare, some of tv,entropy,hartley; tv stands for --distance.",
+            help="Families to compare, from tv,entropy,hartley; tv is that of --distance.",
             show_default="all, but hartley only if it takes less than half a minute",
         ),
     ] = None,
@@ -51,69 +45,80 @@ def report(
         str,
         typer.Option(help=f"{', '.join(NAMES)}, cost:FILE or kernel:FILE, as in score."),
     ] = "tv",
-    second_look: SecondLook = SECOND_LOOK,
+    second_look: SecondLook = REVIEW_THRESHOLD,
     title: Annotated[
         str | None, typer.Option(help="Heading of the page.", show_default=False)
     ] = None,
 ) -> None:
-    """Write one HTML page to look at: what the models know, what they do not, and what to do.
+    """Write an HTML report: where the models are uncertain, why, and what to do about it.
 
-    It holds the story in three sentences, a map of all predictions with a table to filter, sort and
-    export, rejection curves (with labels), distributions, the twenty most uncertain predictions and
-    what each model does to the uncertainty. It opens from disk and asks nothing of the network.
+    It contains a summary in three sentences, a map of all predictions with a table to filter, sort
+    and export, rejection curves (with labels), distributions, the twenty most uncertain predictions
+    and the influence of each model. The page is one file and loads nothing from the network.
 
-    Files are read once, in chunks. Memory holds about 150 bytes per row, 2 more per model, its
-    identifier, and up to 256 MB of predictions to judge the models by. What is counted is exact;
-    what is drawn or listed may be a sample, and then the page says so.
-    """  # fmt: skip
-    with conduct(debug=manners.debug, quiet=manners.quiet, threads=manners.threads):
+    Files are read once, in chunks. Memory use is about 150 bytes per row, 2 more per model, the
+    identifiers, and up to 256 MB of predictions to diagnose the models. Counts are exact; what is
+    drawn or listed may be a sample, which the page then states.
+    """
+    with common.context():
         start = time.perf_counter()
-        from credalens.report import library
-        from credalens.report.writing import check_path
+        from credalens.report import vega_bundle
+        from credalens.report.output import check_path
 
-        library.require()
+        vega_bundle.require()
         check_path(output)
-        measuring, side = Measuring(distance=distance), skipped_path(output)
-        ensemble = inputs.open(measuring)
-        columns = measuring.scores(ensemble.n_classes)
-        inputs.keep(ensemble, measuring, output, side)
-        chosen = None if measures is None else [name.strip() for name in measures.split(",")]
-        collector = begin(ensemble, columns.distance, chosen, second_look, title)
-        describe(ensemble, manners)
-        dropped: list[Any] = []
-        with progress("measuring", manners.quiet) as show:
-            for chunk in ensemble.chunks(inputs.chunk_rows, 0, inputs.skip):
-                skipped = len(chunk.dropped)
-                collector.add(chunk.members, chunk.labels, chunk.ids, chunk.rows, skipped=skipped)
-                dropped.extend(chunk.dropped)
-                show(chunk.stop, ensemble.expected_rows)
-        finish(output, collector, start, manners)
-        write_dropped(dropped, side)
+        side = skipped_path(output)
+        measure_options = MeasureOptions(distance=distance)
+        predictions = open_predictions(inputs, measure_options, common, output, side)
+        families = None if measures is None else [name.strip() for name in measures.split(",")]
+        collector = make_collector(predictions, families, second_look, title or "")
+        for chunk in predictions.chunks("measuring"):
+            collector.add_chunk(labelled_rows(chunk))
+        note_unlabelled(predictions)
+        write_report(output, collector, start, common.quiet)
+        write_skipped(predictions.skipped, side)
 
 
-def begin(
-    ensemble: "Ensemble",
-    distance: Any,
+def make_collector(
+    predictions: OpenPredictions,
     measures: list[str] | None = None,
-    second_look: float = SECOND_LOOK,
-    title: str | None = None,
+    second_look: float = REVIEW_THRESHOLD,
+    title: str = "",
 ) -> "Collector":
-    """Return what collects the chunks of an ensemble for its report."""
-    from credalens.report.data import Collector, Subject, choose_measures
+    """Return a collector for the chunks of prediction files."""
+    from credalens.report.data import Collector, ReportConfig, choose_measures
 
-    M, K = len(ensemble.names), ensemble.n_classes
+    ensemble, distance = predictions.ensemble, predictions.columns.distance
+    M, K, names = len(ensemble.names), ensemble.n_classes, ensemble.class_names
     families = choose_measures(measures, (ensemble.expected_rows, M, K))
-    names = ensemble.class_names
     return Collector(
-        Subject(M, K, ensemble.names, names, distance, families, second_look, title or "")
+        ReportConfig(M, K, ensemble.names, names, distance, families, second_look, title)
     )
 
 
-def finish(output: Path, collector: "Collector", start: float, manners: Manners) -> None:
-    """Write the page of what was collected since `start`, and say so."""
-    from credalens.report.writing import write_page
+def labelled_rows(chunk: "Chunk") -> "Chunk":
+    """Return a chunk without the rows that have no label, if others have one."""
+    if chunk.labels is None or chunk.labelled.all():
+        return chunk
+    return chunk.take(chunk.labelled)
 
-    with progress("writing the page", manners.quiet) as show:
-        show(collector.n, None)
+
+def note_unlabelled(predictions: OpenPredictions) -> None:
+    """Report the number of rows without a label, which are left out of the report."""
+    from credalens._validation import counted
+
+    found = predictions.findings
+    count = found.unlabelled + found.ignored
+    if count:
+        text = f"the report leaves out {counted(count, 'row')} without a label"
+        note(f"credalens: {text}", predictions.common.quiet)
+
+
+def write_report(output: Path, collector: "Collector", start: float, quiet: bool) -> None:
+    """Write the report of the collected chunks; `start` is the time at which reading started."""
+    from credalens.report.output import write_page
+
+    with progress("writing the page", quiet, rows=True) as update:
+        update(collector.n, None)
         write_page(output, collector, start)
-    note(f"wrote {output}; open it in a browser", manners.quiet)
+    note(f"wrote {output}; open it in a browser", quiet)

@@ -1,9 +1,8 @@
-"""Data to try things on: the files of the paper, and what scikit-learn brings along."""
+"""Load the datasets of the paper, and small datasets of scikit-learn."""
 
 from credalens.datasets.bundled import BUNDLED, load_bundled
 from credalens.datasets.dat import Dataset, MalformedFileError, read_dat
-from credalens.datasets.idx import read_idx
-from credalens.datasets.images import IMAGES, Images, load_images
+from credalens.datasets.images import IMAGES, Images, load_images, read_idx, read_svhn
 from credalens.datasets.keel import (
     KEEL,
     MissingDatasetError,
@@ -12,8 +11,6 @@ from credalens.datasets.keel import (
     keel_name,
     load_keel,
 )
-from credalens.datasets.predictions import Predictions, read_members, read_predictions
-from credalens.datasets.svhn import read_svhn
 
 __all__ = [
     "BUNDLED",
@@ -23,7 +20,6 @@ __all__ = [
     "Images",
     "MalformedFileError",
     "MissingDatasetError",
-    "Predictions",
     "Shape",
     "find_keel",
     "keel_name",
@@ -32,7 +28,5 @@ __all__ = [
     "load_keel",
     "read_dat",
     "read_idx",
-    "read_members",
-    "read_predictions",
     "read_svhn",
 ]

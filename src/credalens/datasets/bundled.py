@@ -1,16 +1,17 @@
-"""Small datasets that scikit-learn carries, for a trial without any file."""
+"""Small datasets that are part of scikit-learn."""
 
 from __future__ import annotations
 
 from credalens import _validation
+from credalens._extras import require
 from credalens.datasets.dat import Dataset
 
-#: Names that `load_bundled` knows.
+#: Names that `load_bundled` accepts.
 BUNDLED = ("iris", "wine", "breast_cancer", "digits")
 
 
 def load_bundled(name: str) -> Dataset:
-    """Return a dataset that comes with scikit-learn.
+    """Return a dataset of scikit-learn.
 
     Parameters
     ----------
@@ -27,8 +28,7 @@ def load_bundled(name: str) -> Dataset:
     >>> load_bundled("iris")
     Dataset(name='iris', n=150, features=4, classes=3)
     """
-    from sklearn import datasets
-
+    datasets = require("sklearn.datasets", "sklearn")
     found = getattr(datasets, f"load_{_validation.one_of(name, 'name', BUNDLED)}")()
     return Dataset(
         name,

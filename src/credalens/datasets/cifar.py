@@ -1,4 +1,4 @@
-"""The CIFAR test images, in the binary form that their authors publish."""
+"""The CIFAR test images, in the binary format of their authors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array
-from credalens._files import replacing
+from credalens._backend import Array
+from credalens._files import atomic_write
 
 SITE = "https://www.cs.toronto.edu/~kriz/"
 PIXELS = 3 * 32 * 32
@@ -20,12 +20,12 @@ PIXELS = 3 * 32 * 32
 
 @dataclass(frozen=True)
 class Archive:
-    """Where the test part of a dataset is, and how pre-trained networks want it scaled."""
+    """The archive of a dataset, and the scaling that pre-trained networks expect."""
 
     name: str
     md5: str
     member: str
-    #: Bytes before the pixels; the class is the last of them.
+    #: Bytes before the pixels; the last is the class.
     label_bytes: int
     n_classes: int
     mean: tuple[float, float, float]
@@ -55,7 +55,7 @@ CIFAR = {
 
 
 def decode_cifar(raw: bytes, archive: Archive) -> tuple[Array, Array]:
-    """Return images ``(n, 3, 32, 32)``, scaled, in float32, and their classes ``(n,)``.
+    """Return scaled images ``(n, 3, 32, 32)`` in float32, and their classes ``(n,)``.
 
     Examples
     --------
@@ -66,8 +66,8 @@ def decode_cifar(raw: bytes, archive: Archive) -> tuple[Array, Array]:
     """
     width = archive.label_bytes + PIXELS
     if len(raw) == 0 or len(raw) % width:
-        _validation.refuse(
-            archive.member, f"has {len(raw)} bytes", f"a record has {width}; fetch it again"
+        _validation.raise_invalid(
+            archive.member, f"has {len(raw)} bytes", f"a record has {width}; download it again"
         )
     records = np.frombuffer(raw, np.uint8).reshape(-1, width)
     labels = records[:, archive.label_bytes - 1].astype(np.int64)
@@ -77,17 +77,19 @@ def decode_cifar(raw: bytes, archive: Archive) -> tuple[Array, Array]:
 
 
 def load_cifar(name: str, cache: Path) -> tuple[Array, Array]:
-    """Return the 10 000 test images and their classes; the archive is fetched once."""
+    """Return the 10 000 test images and their classes; the archive is downloaded once."""
     archive = CIFAR[_validation.one_of(name, "name", CIFAR)]
     path = cache / archive.name
     if not path.is_file():
         cache.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             urllib.request.urlretrieve(SITE + archive.name, temporary)  # noqa: S310  https, fixed
     if hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest() != archive.md5:
-        _validation.refuse(str(path), "has another checksum", "remove it and fetch it again")
+        _validation.raise_invalid(str(path), "has a wrong checksum", "remove it, run it again")
     with tarfile.open(path) as tar:
         member = tar.extractfile(archive.member)
         if member is None:
-            _validation.refuse(str(path), f"has no {archive.member}", "fetch it again")
+            _validation.raise_invalid(
+                str(path), f"has no {archive.member}", "remove it, run it again"
+            )
         return decode_cifar(member.read(), archive)

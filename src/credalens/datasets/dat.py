@@ -1,20 +1,19 @@
-"""The KEEL file format, ``.dat``."""
+"""Tabular datasets, and the KEEL file format ``.dat``."""
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from credalens._arrays import Array
+from credalens._backend import Array
 
-#: How the format writes a missing value.
+#: Representations of a missing value.
 MISSING = ("?", "<null>")
 
 _ATTRIBUTE = re.compile(
@@ -27,7 +26,7 @@ _FIELD = re.compile(r"""\s*('[^']*'|"[^"]*"|[^,]*?)\s*(?:,|$)""")
 
 
 class MalformedFileError(ValueError):
-    """A file that does not follow its format; the message names file, line and reason.
+    """A file that violates its format; the message names the file, the line and the reason.
 
     Examples
     --------
@@ -46,7 +45,7 @@ class MalformedFileError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A classification problem as numbers.
+    """A classification dataset with numerical features.
 
     Examples
     --------
@@ -58,15 +57,15 @@ class Dataset:
 
     #: Name of the dataset.
     name: str
-    #: Features, ``(n, d)``; nominal attributes as the position of their value in the header.
+    #: Features, ``(n, d)``; a nominal value is its position in the header.
     X: Array
-    #: Classes 0 .. K - 1, ``(n,)``; every one of them occurs.
+    #: Class indices 0 .. K - 1, ``(n,)``; every class occurs.
     y: Array
     #: Names of the d features.
     feature_names: tuple[str, ...]
     #: Names of the K classes.
     class_names: tuple[str, ...]
-    #: Rows left out because a value was missing.
+    #: Number of rows dropped because of a missing value.
     n_dropped: int = 0
 
     def __repr__(self) -> str:
@@ -77,34 +76,12 @@ class Dataset:
         )
 
 
-@dataclass(frozen=True)
-class _Attribute:
-    name: str
-    #: Values of a nominal attribute in the order of the header; None for numbers.
-    values: tuple[str, ...] | None
-
-
-@dataclass
-class _Header:
-    """What stands before the data, filled line by line."""
-
-    attributes: list[_Attribute] = field(default_factory=list)
-    inputs: list[str] | None = None
-    outputs: list[str] | None = None
-    inputs_line: int = 0
-    outputs_line: int = 0
-
-    def column(self, name: str) -> int | None:
-        names = [attribute.name for attribute in self.attributes]
-        return names.index(name) if name in names else None
-
-
 def read_dat(path: str | Path) -> Dataset:
     """Read a KEEL ``.dat`` file.
 
-    Rows with missing values (``?``, ``<null>``) are left out, nominal attributes become numbers.
-    Without ``@outputs`` the last column is the class, without ``@inputs`` all others are features;
-    without any header, a column is numeric if all its values are.
+    Rows with missing values (``?``, ``<null>``) are dropped, and nominal values are converted to
+    their positions in the header. Without ``@outputs`` the last column is the class, without
+    ``@inputs`` all others are features. Without a header, a column of numbers is numeric.
 
     Parameters
     ----------
@@ -118,11 +95,7 @@ def read_dat(path: str | Path) -> Dataset:
     Raises
     ------
     MalformedFileError
-        With the line (counted from 1) and the reason.
-
-    Notes
-    -----
-    A column has far fewer distinct values than rows; each distinct text is parsed once.
+        If the file is invalid, with the one-based line and the reason.
 
     Examples
     --------
@@ -147,44 +120,165 @@ def read_dat(path: str | Path) -> Dataset:
            [2.5, 1. ]])
     >>> folder.cleanup()
     """
-    path = Path(path)
-
-    def fail(line: int, reason: str) -> NoReturn:
-        raise MalformedFileError(f"{path}, line {line}: {reason}")
-
-    raw = path.read_bytes()
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = raw.decode("latin-1")
-    lines = text.splitlines()
-    header, start = _read_header(lines, fail)
-    columns, numbers = _read_columns(lines, start, header, fail)
-    if not header.attributes:
-        header.attributes = [_guess(f"column {i}", column) for i, column in enumerate(columns)]
-    inputs, output = _roles(header, len(columns), fail)
-
-    def codes(i: int) -> Array:
-        return _column(columns[i], header.attributes[i], numbers, fail)
-
-    X = np.column_stack([codes(i) for i in inputs]) if inputs else np.empty((len(numbers), 0))
-    classes, names = _classes(columns[output], header.attributes[output], numbers, fail)
-    whole = ~(np.isnan(X).any(axis=1) | (classes < 0))
-    if not whole.any():
-        fail(numbers[0], "every row has a missing value")
-    present, y = np.unique(classes[whole], return_inverse=True)
-    return Dataset(
-        path.stem,
-        X[whole],
-        y,
-        tuple(header.attributes[i].name for i in inputs),
-        tuple(names[i] for i in present),
-        int((~whole).sum()),
-    )
+    return _Reader(Path(path)).read()
 
 
-def _fields(text: str) -> list[str]:
-    """Split at commas, but not inside quotes."""
+class _Attribute(NamedTuple):
+    name: str
+    #: Values of a nominal attribute in the order of the header; None for numbers.
+    values: tuple[str, ...] | None
+
+
+class _Reader:
+    """State of `read_dat`: the lines of the file, and the content of its header."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        raw = path.read_bytes()
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = raw.decode("latin-1")
+        self.lines = text.splitlines()
+        self.attributes: list[_Attribute] = []
+        #: Names in ``@inputs`` and ``@outputs``, each with its line.
+        self.roles: dict[str, tuple[list[str], int]] = {}
+
+    def fail(self, line: int, reason: str) -> NoReturn:
+        raise MalformedFileError(f"{self.path}, line {line}: {reason}")
+
+    def read(self) -> Dataset:
+        columns = self.read_columns(self.read_header())
+        if not self.attributes:
+            self.attributes = [_infer(f"column {i}", column) for i, column in enumerate(columns)]
+        inputs, output = self.assign_roles(len(columns))
+        features = [self.parse(columns[i], self.attributes[i]) for i in inputs]
+        X = np.column_stack(features) if inputs else np.empty((len(columns[0]), 0))
+        target = self.parse(columns[output], self.attributes[output])
+        complete = ~(np.isnan(X).any(axis=1) | np.isnan(target))
+        if not complete.any():
+            self.fail(self.line_numbers[0], "every row has a missing value; fix the file")
+        present, y = np.unique(target[complete], return_inverse=True)
+        names = self.attributes[output].values
+        return Dataset(
+            self.path.stem,
+            X[complete],
+            y,
+            tuple(self.attributes[i].name for i in inputs),
+            tuple(f"{value:g}" if names is None else names[int(value)] for value in present),
+            int((~complete).sum()),
+        )
+
+    def read_header(self) -> int:
+        """Read the header; return the position of the first line after it."""
+        for i, line in enumerate(self.lines):
+            text = line.strip()
+            if not text or text.startswith("%"):
+                continue
+            if not text.startswith("@"):
+                if any(before.strip().startswith("@") for before in self.lines[:i]):
+                    self.fail(i + 1, "a data row before @data")
+                return i
+            word, *more = text.split(maxsplit=1)
+            word, rest = word.lower(), more[0] if more else ""
+            if word == "@data":
+                return i + 1
+            if word == "@attribute":
+                self.attributes.append(self.read_attribute(rest, i + 1))
+            elif word in ("@input", "@inputs", "@output", "@outputs"):
+                self.roles[word.removesuffix("s")] = [_unquote(n) for n in _split(rest)], i + 1
+            elif word != "@relation":
+                self.fail(i + 1, f"unknown keyword {word}")
+        return len(self.lines)
+
+    def read_attribute(self, rest: str, line: int) -> _Attribute:
+        match = _ATTRIBUTE.match(rest)
+        if match is None:
+            fix = "write @attribute NAME real|integer|{a, b}"
+            self.fail(line, f"not an attribute: {rest!r}; {fix}")
+        name = _unquote(match["name"])
+        if any(attribute.name == name for attribute in self.attributes):
+            self.fail(line, f"attribute {name!r} occurs twice")
+        if match["values"] is not None:
+            values = tuple(_unquote(value) for value in _split(match["values"]))
+            if "" in values or len(set(values)) < len(values):
+                self.fail(line, f"attribute {name!r} lists an empty or repeated value")
+            return _Attribute(name, values)
+        if match["range"] is not None:
+            try:
+                low, high = map(float, match["range"].split(","))
+            except ValueError:
+                fix = "write [low, high]"
+                self.fail(line, f"attribute {name!r} has the range [{match['range']}]; {fix}")
+            if low > high:
+                self.fail(line, f"attribute {name!r} has an empty range, {low:g} > {high:g}")
+        return _Attribute(name, None)
+
+    def read_columns(self, start: int) -> list[list[str]]:
+        """Return the fields after line `start` by column, and set `line_numbers` of the rows."""
+        rows = [i for i in range(start, len(self.lines)) if self.lines[i].strip()]
+        rows = [i for i in rows if self.lines[i][0] != "%"]
+        body = [self.lines[i] for i in rows]
+        self.line_numbers = [i + 1 for i in rows]
+        if not body:
+            self.fail(len(self.lines), "no data rows")
+        # One flat list: the garbage collector would scan one list per row again and again.
+        if any("'" in line or '"' in line for line in body):
+            split = [_split(line) for line in body]
+            counts, flat = [len(row) for row in split], [text for row in split for text in row]
+        else:
+            counts, flat = [line.count(",") + 1 for line in body], ",".join(body).split(",")
+        expected = len(self.attributes) or counts[0]
+        for number, count in zip(self.line_numbers, counts, strict=True):
+            if count != expected:
+                self.fail(number, f"{count} values, {expected} expected")
+        return [flat[i::expected] for i in range(expected)]
+
+    def assign_roles(self, n_columns: int) -> tuple[list[int], int]:
+        """Return the columns of the features, and that of the class."""
+        names = [attribute.name for attribute in self.attributes]
+
+        def positions(role: str) -> list[int]:
+            wanted, line = self.roles.get(role, ([], 0))
+            for name in wanted:
+                if name not in names:
+                    self.fail(line, f"{name!r} is not an attribute")
+            return [names.index(name) for name in wanted]
+
+        inputs = positions("@input")
+        if "@output" in self.roles:
+            outputs, line = self.roles["@output"]
+            if len(outputs) != 1:
+                self.fail(line, f"{len(outputs)} outputs; one class is expected")
+            (output,) = positions("@output")
+        else:
+            output = max(set(range(n_columns)) - set(inputs), default=n_columns - 1)
+        if "@input" not in self.roles:
+            return [i for i in range(n_columns) if i != output], output
+        if output in inputs:
+            self.fail(self.roles["@input"][1], f"{names[output]!r} is both input and output")
+        return inputs, output
+
+    def parse(self, column: list[str], attribute: _Attribute) -> Array:
+        """Return a column as numbers, NaN where missing; each distinct text is parsed once."""
+        parse = _parser(attribute)
+        table = {
+            text: math.nan if _unquote(text) in MISSING else parse(_unquote(text))
+            for text in set(column)
+        }
+        bad = {text for text, value in table.items() if value is None}
+        if bad:
+            row = next(i for i, text in enumerate(column) if text in bad)
+            problem = (
+                "not a number" if attribute.values is None else "not one of its declared values"
+            )
+            found = _unquote(column[row])
+            self.fail(self.line_numbers[row], f"{attribute.name!r} is {found!r}, {problem}")
+        return np.fromiter(map(table.__getitem__, column), np.float64, len(column))
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that are not inside quotes."""
     if "'" not in text and '"' not in text:
         return text.split(",")
     parts, end = [], 0
@@ -196,108 +290,10 @@ def _fields(text: str) -> list[str]:
     return parts
 
 
-def _plain(text: str) -> str:
-    """Return a name or value without the blanks and quotes around it."""
+def _unquote(text: str) -> str:
+    """Return a name or value without surrounding blanks and quotes."""
     text = text.strip()
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
-
-
-def _read_header(lines: list[str], fail: Callable[[int, str], NoReturn]) -> tuple[_Header, int]:
-    """Return the header, and the position of the first line after it."""
-    header = _Header()
-    for i, line in enumerate(lines):
-        text = line.strip()
-        if not text or text.startswith("%"):
-            continue
-        if not text.startswith("@"):
-            if i and any(before.strip().startswith("@") for before in lines[:i]):
-                fail(i + 1, "a data row before @data")
-            return header, i
-        word, *more = text.split(maxsplit=1)
-        word, rest = word.lower(), more[0] if more else ""
-        if word == "@data":
-            return header, i + 1
-        if word == "@attribute":
-            header.attributes.append(_read_attribute(rest, header, functools.partial(fail, i + 1)))
-        elif word in ("@input", "@inputs"):
-            header.inputs = [_plain(name) for name in _fields(rest)]
-            header.inputs_line = i + 1
-        elif word in ("@output", "@outputs"):
-            header.outputs = [_plain(name) for name in _fields(rest)]
-            header.outputs_line = i + 1
-        elif word != "@relation":
-            fail(i + 1, f"unknown keyword {word}")
-    return header, len(lines)
-
-
-def _read_attribute(rest: str, header: _Header, fail: Callable[[str], NoReturn]) -> _Attribute:
-    match = _ATTRIBUTE.match(rest)
-    if match is None:
-        fail(f"not an attribute: {rest!r}; write @attribute NAME real|integer|{{a, b}}")
-    name = _plain(match["name"])
-    if header.column(name) is not None:
-        fail(f"attribute {name!r} occurs twice")
-    if match["values"] is not None:
-        values = tuple(_plain(value) for value in _fields(match["values"]))
-        if "" in values or len(set(values)) < len(values):
-            fail(f"attribute {name!r} lists an empty or repeated value")
-        return _Attribute(name, values)
-    if match["range"] is not None:
-        try:
-            low, high = map(float, match["range"].split(","))
-        except ValueError:
-            fail(f"attribute {name!r} has the range [{match['range']}]; write [low, high]")
-        if low > high:
-            fail(f"attribute {name!r} has an empty range, {low:g} > {high:g}")
-    return _Attribute(name, None)
-
-
-def _read_columns(
-    lines: list[str], start: int, header: _Header, fail: Callable[[int, str], NoReturn]
-) -> tuple[list[list[str]], list[int]]:
-    """Return the fields column by column, and the line number of each row."""
-    places = [i for i in range(start, len(lines)) if lines[i].strip() and lines[i][0] != "%"]
-    body = [lines[i] for i in places]
-    if not body:
-        fail(len(lines), "no data rows")
-    # One flat list: a list for each row would keep the garbage collector busy for seconds.
-    if any("'" in line or '"' in line for line in body):
-        rows = [_fields(line) for line in body]
-        counts, flat = [len(row) for row in rows], [text for row in rows for text in row]
-    else:
-        counts, flat = [line.count(",") + 1 for line in body], ",".join(body).split(",")
-    wanted = len(header.attributes) or counts[0]
-    for place, count in zip(places, counts, strict=True):
-        if count != wanted:
-            fail(place + 1, f"{count} values, {wanted} expected")
-    return [flat[i::wanted] for i in range(wanted)], [place + 1 for place in places]
-
-
-def _roles(
-    header: _Header, n_columns: int, fail: Callable[[int, str], NoReturn]
-) -> tuple[list[int], int]:
-    """Return the columns of the features, and that of the class."""
-    if header.outputs is not None and len(header.outputs) != 1:
-        fail(header.outputs_line, f"{len(header.outputs)} outputs; one class is expected")
-
-    def position(name: str, line: int) -> int:
-        column = header.column(name)
-        if column is None:
-            fail(line, f"{name!r} is no attribute")
-        return column
-
-    if header.outputs is not None:
-        output = position(header.outputs[0], header.outputs_line)
-    else:
-        left = [i for i, a in enumerate(header.attributes) if a.name not in (header.inputs or ())]
-        output = left[-1] if left else n_columns - 1
-    if header.inputs is None:
-        return [i for i in range(n_columns) if i != output], output
-    inputs = [position(name, header.inputs_line) for name in header.inputs]
-    if output in inputs:
-        name = header.attributes[output].name
-        fail(header.inputs_line, f"{name!r} is both input and output")
-    return inputs, output
 
 
 def _number(text: str) -> float | None:
@@ -308,59 +304,22 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _guess(name: str, column: Iterable[str]) -> _Attribute:
-    """Return the kind of a column that has no header."""
-    values = {_plain(text) for text in set(column)} - {*MISSING}
+def _infer(name: str, column: Iterable[str]) -> _Attribute:
+    """Return the attribute of a column without a header."""
+    values = {_unquote(text) for text in set(column)} - {*MISSING}
     if all(_number(value) is not None for value in values):
         return _Attribute(name, None)
     return _Attribute(name, tuple(sorted(values)))
 
 
 def _parser(attribute: _Attribute) -> Callable[[str], float | None]:
-    """Return the function that makes a number of a value, or None of a wrong one."""
+    """Return a function that converts a value to a number, or an invalid one to None."""
     if attribute.values is None:
         return _number
-    places: dict[str | float | None, int] = {}
+    positions: dict[str | float | None, int] = {}
     # Headers write {1, 2} where rows write 1.0: equal numbers are the same value.
     for key in (lambda value: value, _number):
         for i, value in enumerate(attribute.values):
-            places.setdefault(key(value), i)
-    places.pop(None, None)
-    return lambda text: places.get(text, places.get(_number(text)))
-
-
-def _column(
-    column: list[str],
-    attribute: _Attribute,
-    numbers: list[int],
-    fail: Callable[[int, str], NoReturn],
-) -> Array:
-    """Return a column as numbers, NaN where missing; each distinct text is parsed once."""
-    parse = _parser(attribute)
-    distinct = set(column)
-    table = {
-        text: math.nan if _plain(text) in MISSING else parse(_plain(text)) for text in distinct
-    }
-    bad = {text for text, value in table.items() if value is None}
-    if bad:
-        row = next(i for i, text in enumerate(column) if text in bad)
-        wanted = "not a number" if attribute.values is None else "not one of its declared values"
-        fail(numbers[row], f"{attribute.name!r} is {_plain(column[row])!r}, {wanted}")
-    return np.fromiter(map(table.__getitem__, column), np.float64, len(column))
-
-
-def _classes(
-    column: list[str],
-    attribute: _Attribute,
-    numbers: list[int],
-    fail: Callable[[int, str], NoReturn],
-) -> tuple[Array, tuple[str, ...]]:
-    """Return class numbers, -1 where missing, and the names of the classes."""
-    values = _column(column, attribute, numbers, fail)
-    missing = np.isnan(values)
-    if attribute.values is not None:
-        return np.where(missing, -1, values).astype(np.intp), attribute.values
-    distinct, codes = np.unique(values[~missing], return_inverse=True)
-    classes = np.full(len(values), -1, np.intp)
-    classes[~missing] = codes
-    return classes, tuple(f"{value:g}" for value in distinct)
+            positions.setdefault(key(value), i)
+    positions.pop(None, None)
+    return lambda text: positions.get(text, positions.get(_number(text)))

@@ -1,28 +1,180 @@
-"""The image datasets of the paper's Figures 3 and 4, from wherever they are."""
+"""Image datasets of the paper's Figures 3 and 4, and their file formats, IDX and MATLAB."""
 
 from __future__ import annotations
 
+import gzip
+import math
 import os
+import struct
+import warnings
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array
+from credalens._backend import Array
 from credalens.datasets.dat import MalformedFileError
-from credalens.datasets.idx import read_idx
 from credalens.datasets.keel import MissingDatasetError
-from credalens.datasets.svhn import read_svhn
 
+#: Dtypes by the third byte of an IDX file; all numbers are big-endian.
+IDX_DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+#: Largest number of dimensions in NumPy.
+MAX_RANK = 64
+#: Height, width and channels of an SVHN image.
+SVHN_SHAPE = (32, 32, 3)
 FASHION = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
            "ankle boot")  # fmt: skip
 
 
+def _fail(path: Path, problem: str, fix: str = "download it again") -> NoReturn:
+    raise MalformedFileError(f"{path}: {problem}; {fix}")
+
+
+def read_idx(path: str | Path) -> Array:
+    """Read a file in the IDX format of MNIST.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, optionally compressed with gzip, whatever its name.
+
+    Returns
+    -------
+    array
+        With the shape and dtype of the file, in native byte order.
+
+    Raises
+    ------
+    MalformedFileError
+        If the file is damaged, truncated, too long, or not an IDX file.
+
+    Notes
+    -----
+    The format is two zero bytes, one byte for the dtype, one for the rank, the size of each axis as
+    four bytes, then the values in C order.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from credalens.datasets import read_idx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "labels-idx1-ubyte")
+    ...     _ = path.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 1, 4]))
+    ...     read_idx(path)
+    array([7, 1, 4], dtype=uint8)
+    """
+    path = Path(path)
+    raw = path.read_bytes()
+    if raw[:2] == b"\x1f\x8b":
+        try:
+            raw = gzip.decompress(raw)
+        except (EOFError, OSError, zlib.error) as error:
+            _fail(path, f"is a damaged or truncated gzip file ({error})")
+    kind, rank = (raw[2], raw[3]) if len(raw) >= 4 else (0, 0)
+    if raw[:2] != b"\0\0" or kind not in IDX_DTYPES or rank > MAX_RANK:
+        fix = "an IDX file begins with 00 00, a dtype (08, 09, 0b, 0c, 0d or 0e) and a rank"
+        _fail(path, f"begins with the bytes {raw[:4].hex(' ') or '(none)'}", fix)
+    start = 4 + 4 * rank
+    if len(raw) < start:
+        _fail(path, f"has {len(raw)} bytes, its header of rank {rank} alone has {start}")
+    shape = struct.unpack(f">{rank}I", raw[4:start])
+    dtype = np.dtype(IDX_DTYPES[kind])
+    expected = start + math.prod(shape) * dtype.itemsize
+    if len(raw) != expected:
+        many = "too few" if len(raw) < expected else "too many"
+        what = f"{many} for shape {shape} of {dtype.name}: expected {expected}"
+        _fail(path, f"has {len(raw)} bytes, {what}")
+    return np.frombuffer(raw, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+def read_svhn(path: str | Path) -> tuple[Array, Array]:
+    """Read ``train_32x32.mat`` or ``test_32x32.mat`` of the Street View House Numbers.
+
+    Parameters
+    ----------
+    path : str or Path
+        A MATLAB file with ``X``, ``(32, 32, 3, n)`` bytes, and ``y``, ``(n, 1)`` digits, in which
+        10 represents the digit 0.
+
+    Returns
+    -------
+    images : array of uint8, shape (n, 3, 32, 32)
+    labels : array of int64, shape (n,)
+        The digits 0 to 9.
+
+    Raises
+    ------
+    MalformedFileError
+        If the file is damaged, truncated, or of another format.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from scipy.io import savemat
+    >>> from credalens.datasets import read_svhn
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "test_32x32.mat")
+    ...     savemat(path, {"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.uint8([[10], [4]])})
+    ...     images, labels = read_svhn(path)
+    >>> images.shape, labels
+    ((2, 3, 32, 32), array([0, 4]))
+    """
+    from scipy.io import loadmat
+
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: does not exist; pass a file like test_32x32.mat")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            content = loadmat(path, variable_names=("X", "y"), appendmat=False)
+    except Exception as error:  # SciPy raises exceptions of many types on damaged files
+        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
+        _fail(path, f"is damaged, truncated or not a MATLAB file ({reason})")
+    missing = [name for name in ("X", "y") if name not in content]
+    if missing:
+        fix = "X must contain images and y their digits"
+        _fail(path, f"contains no {' and no '.join(missing)}", fix)
+    X, y = content["X"], content["y"]
+    described = {
+        name: f"{name} has shape {np.shape(value)} and dtype {getattr(value, 'dtype', None)}"
+        for name, value in (("X", X), ("y", y))
+    }
+    if getattr(X, "dtype", None) != np.uint8 or X.ndim != 4 or X.shape[:3] != SVHN_SHAPE:
+        _fail(path, described["X"], "expected (32, 32, 3, n) of uint8")
+    n = X.shape[3]
+    if getattr(y, "shape", None) not in ((n, 1), (1, n)) or y.dtype.kind not in "iuf":
+        _fail(path, described["y"], f"expected ({n}, 1) numbers, one per image")
+    digits = y.ravel()
+    wrong = ~np.isin(digits, np.arange(1, 11))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        problem = f"y at index {first} (zero-based) is {digits[first]}"
+        _fail(path, problem, "expected 1 to 9, and 10 for the digit 0")
+    return np.ascontiguousarray(X.transpose(3, 2, 0, 1)), digits.astype(np.int64) % 10
+
+
+def _read_fashion(images: Path, labels: Path) -> tuple[Array, Array]:
+    X, y = read_idx(images), read_idx(labels)
+    if X.ndim != 3 or X.dtype != np.uint8:
+        problem = f"has shape {X.shape} of {X.dtype}"
+        _fail(images, problem, "expected (n, height, width) of uint8")
+    if y.shape != (len(X),) or y.dtype != np.uint8:
+        _fail(labels, f"has shape {y.shape} of {y.dtype}", f"expected ({len(X)},) of uint8")
+    if len(y) and y.max() >= len(FASHION):
+        first = int(np.argmax(y >= len(FASHION)))
+        _fail(labels, f"entry {first} (zero-based) is {y[first]}", "classes are 0 to 9")
+    return X[:, None], y.astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Images with their classes, in a training and a test part.
+    """Training and test images with their classes.
 
     Examples
     --------
@@ -35,13 +187,13 @@ class Images:
 
     #: Name of the dataset.
     name: str
-    #: Training images: bytes, ``(n, colours, height, width)``.
+    #: Training images, ``(n, channels, height, width)`` of uint8.
     train: Array
-    #: Their classes, positions in `class_names`, ``(n,)``.
+    #: Class indices of the training images, ``(n,)``.
     train_labels: Array
-    #: Test images, as `train`.
+    #: Test images.
     test: Array
-    #: Their classes, as `train_labels`.
+    #: Class indices of the test images.
     test_labels: Array
     #: Names of the K classes.
     class_names: tuple[str, ...]
@@ -55,33 +207,15 @@ class Images:
 
 @dataclass(frozen=True)
 class _Source:
-    #: What is read for the training part, then for the test part.
+    #: Files of the training part, then of the test part.
     files: tuple[tuple[str, ...], tuple[str, ...]]
-    #: Endings that a file may have besides its name.
-    endings: tuple[str, ...]
+    #: Suffixes that a file may have.
+    suffixes: tuple[str, ...]
     read: Callable[..., tuple[Array, Array]]
     class_names: tuple[str, ...]
-    #: Where an installed package puts the files.
-    place: Path | None
+    #: Folder of a system package.
+    folder: Path | None
     advice: str
-
-
-def _read_idx_pair(images: Path, labels: Path) -> tuple[Array, Array]:
-    X, y = read_idx(images), read_idx(labels)
-    if X.ndim != 3 or X.dtype != np.uint8:
-        raise MalformedFileError(
-            f"{images}: has shape {X.shape} of {X.dtype}; expected (n, height, width) of uint8"
-        )
-    if y.shape != (len(X),) or y.dtype != np.uint8:
-        raise MalformedFileError(
-            f"{labels}: has shape {y.shape} of {y.dtype}; expected ({len(X)},) of uint8"
-        )
-    if len(y) and y.max() >= len(FASHION):
-        first = int(np.argmax(y >= len(FASHION)))
-        raise MalformedFileError(
-            f"{labels}: entry {first} (zero-based) is {y[first]}; classes are 0 to 9"
-        )
-    return X[:, None], y.astype(np.int64)
 
 
 _SOURCES = {
@@ -91,7 +225,7 @@ _SOURCES = {
             ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
         ),
         ("", ".gz"),
-        _read_idx_pair,
+        _read_fashion,
         FASHION,
         Path("/usr/share/datasets/fashion-mnist"),
         "apt-get install dataset-fashion-mnist",
@@ -102,19 +236,20 @@ _SOURCES = {
         read_svhn,
         tuple("0123456789"),
         None,
-        "fetch it from http://ufldl.stanford.edu/housenumbers",
+        "download it from http://ufldl.stanford.edu/housenumbers",
     ),
 }
 
-#: Names that `load_images` knows.
+#: Names that `load_images` accepts.
 IMAGES = tuple(_SOURCES)
 
 
 def load_images(name: str, source: str | Path | None = None) -> Images:
     """Return Fashion-MNIST or SVHN.
 
-    Looks in the folder `source` or, without one, in ``CREDALENS_DATA``, and in its folder `name`;
-    without either, where Debian's package ``dataset-fashion-mnist`` puts its files.
+    The files are searched in the folder `source` and its subfolder `name`. The default of `source`
+    is the environment variable ``CREDALENS_DATA``. Without `source`, the folder of the Debian
+    package ``dataset-fashion-mnist`` is searched last.
 
     Parameters
     ----------
@@ -131,13 +266,13 @@ def load_images(name: str, source: str | Path | None = None) -> Images:
     Raises
     ------
     MissingDatasetError
-        If a file is in none of the places.
+        If a file is in none of the folders.
     MalformedFileError
-        If a file is not what its name says.
+        If a file is invalid.
 
     Examples
     --------
-    The images do not come with the package; where the files are in one of the places above:
+    The images are not part of the package. If the files are in one of the folders:
 
     >>> from credalens.datasets import load_images
     >>> load_images("fashion-mnist")  # doctest: +SKIP
@@ -145,32 +280,32 @@ def load_images(name: str, source: str | Path | None = None) -> Images:
     """
     known = _SOURCES[_validation.one_of(name, "dataset", _SOURCES)]
     given = source or os.environ.get("CREDALENS_DATA")
-    places = [Path(given), Path(given, name)] if given else []
-    if source is None and known.place is not None:
-        places.append(known.place)
+    folders = [Path(given), Path(given, name)] if given else []
+    if source is None and known.folder is not None:
+        folders.append(known.folder)
     parts = []
     for files in known.files:
-        paths = [_find(name, file, places, known) for file in files]
+        paths = [_find(name, file, folders, known) for file in files]
         X, y = known.read(*paths)
         if not len(X):
-            raise MalformedFileError(f"{paths[0]}: holds no images; fetch it again")
+            _fail(paths[0], "contains no images")
         parts.append((X, y))
     (train, train_labels), (test, test_labels) = parts
     if train.shape[1:] != test.shape[1:]:
         raise MalformedFileError(
             f"{name}: training images have shape {train.shape[1:]}, test images {test.shape[1:]}; "
-            "put files of one dataset into the folder"
+            "put the files of one dataset into the folder"
         )
     return Images(name, train, train_labels, test, test_labels, known.class_names)
 
 
-def _find(name: str, file: str, places: list[Path], known: _Source) -> Path:
-    for place in places:
-        for ending in known.endings:
-            path = place / f"{file}{ending}"
+def _find(name: str, file: str, folders: list[Path], known: _Source) -> Path:
+    for folder in folders:
+        for suffix in known.suffixes:
+            path = folder / f"{file}{suffix}"
             if path.is_file():
                 return path
-    where = " nor ".join(map(str, places)) or "any known place"
+    where = " nor ".join(map(str, folders)) or "any known folder"
     needed = ", ".join(file for part in known.files for file in part)
     raise MissingDatasetError(
         f"{name}: {file} is not in {where}; {known.advice}, or put {needed} into a folder and pass "

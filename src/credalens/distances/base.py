@@ -1,22 +1,32 @@
-"""What every distance between distributions can be asked."""
+"""The base class of distances between distributions, and distances by name."""
 
 from __future__ import annotations
 
-import math
+import functools
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array, lazy, namespace, native, origin_of, per_instance, to_numpy
+from credalens._backend import (
+    Array,
+    backend_of,
+    map_instances,
+    namespace,
+    native,
+    rows_in_cache,
+)
+from credalens._backend.lazy import LazyBatch
+from credalens._protocols import CredalSetLike
 from credalens.distances.choquet import lipschitz_bound
 
-#: Most points whose distances from one another are held.
-MOST_POINTS = 5000
-#: Numbers that a step over a block of instances may hold at once: 1 MB, which stays in the cache.
-BLOCK_FLOATS = 1 << 17
+#: Largest number of points whose pairwise distances are stored.
+MAX_POINTS = 5000
+#: Up to this number of classes the last distances that were created by name are cached.
+FEW_CLASSES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,62 +40,18 @@ class Seminorm:
     scale: float = 1.0
 
 
-class Corners(Protocol):
-    """A set that is given by finitely many points."""
-
-    @property
-    def members(self) -> Any:
-        """The points, ``(..., M, K)``."""
-
-
-class Questions(Protocol):
-    """What a distance needs of a credal set (see `credalens.sets.CredalSet`)."""
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes K."""
-
-    def widths(self, f: Any = None) -> Array:
-        """Return largest minus smallest expectations, float64."""
-
-    def choquet_is_lower(self) -> Array:
-        """Say whether Choquet integrals by the lower probability are lower expectations."""
-
-    def risks(self, cost: Array) -> tuple[Array, Array]:
-        """Return the least over y of the largest and of the smallest expected cost."""
-
-    def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
-        """Return the value and the certified gap of a matrix game."""
-
-    def diameter(self, distance: Any) -> Array:
-        """Return the largest distance between two members."""
-
-    def reach(self, distance: Any) -> Array:
-        """Return the least over y of the largest distance from ``delta_y``."""
-
-    def to_hull(self) -> Corners:
-        """Return the hull of the corners."""
-
-    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Array, Array, Any]:
-        """Return total, the lower aleatoric end and, if asked, epistemic by total variation."""
-
-    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Array, Array, Array, Any, Array]:
-        """Return total, both aleatoric ends, epistemic if asked, and the certified error."""
-
-
 class Distance(ABC):
     """An integral probability metric between distributions over K classes.
 
-    A distance must say how far two distributions are apart (`between`). If it is linear in p when
-    its second argument is a Dirac measure, `dirac_costs` makes total and aleatoric uncertainty
-    risks of deciding for a class, which every set can answer; otherwise it also answers
-    `aleatoric`. The rest has a plain answer here, which a distance that knows a better way
-    overrides. One that has a name (`credalens.distances.as_distance`) is given the number of
-    classes.
+    A subclass defines `between`, the distance of two distributions. If the distance to a Dirac
+    measure is linear in p, `dirac_costs` reduces total and aleatoric uncertainty to risks of
+    decisions; otherwise the subclass also defines `aleatoric`. The other methods have default
+    implementations. Instances are immutable; subclasses with parameters define `_key` for equality
+    and hashing. A distance that has a name (`as_distance`) is created with the number of classes.
 
     Examples
     --------
-    Being wrong costs twice as much as in total variation:
+    Errors cost twice as much as in total variation:
 
     >>> import numpy as np
     >>> import credalens as cl
@@ -101,12 +67,22 @@ class Distance(ABC):
     0.80 0.80 0.30
     """
 
-    #: Number of classes that the parameters were made for; ``None`` if any number will do.
+    #: Number of classes of the parameters; ``None`` if the distance is defined for any number.
     n_classes: int | None = None
+
+    def _key(self) -> Any:
+        """Return the parameters as a hashable object, by default the identity."""
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
 
     @property
     def is_metric(self) -> bool:
-        """Whether it separates distributions, is symmetric and keeps the triangle inequality."""
+        """Whether it is a metric: separating, symmetric, with the triangle inequality."""
         return True
 
     @property
@@ -125,87 +101,102 @@ class Distance(ABC):
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
-        def kernel(block: Array, wide: Array) -> None:
+        def kernel(block: Array, diameter: Array) -> None:
             rows = block.astype(np.float64, copy=False)
-            wide[:] = 0.0
+            diameter[:] = 0.0
             for m in range(1, rows.shape[1]):
-                apart = self.between(rows[:, :m], rows[:, m : m + 1])
-                np.maximum(wide, apart.max(axis=1), out=wide)
+                distance = self.between(rows[:, :m], rows[:, m : m + 1])
+                np.maximum(diameter, distance.max(axis=1), out=diameter)
 
-        (wide,) = per_instance(points, kernel, [()], rows=block_rows(points))
-        return wide
+        (diameter,) = map_instances(kernel, points, [()], rows=block_rows(points))
+        return np.asarray(diameter)
 
-    def reach(self, points: Array) -> Array:
+    def minimax_dirac_distance(self, points: Array) -> Array:
         """Return ``min over y of max over rows p of d(p, delta_y)`` of each ``(..., V, K)``."""
 
-        def kernel(block: Array, worst: Array) -> None:
-            apart = self.to_diracs(block.astype(np.float64, copy=False))
-            apart.max(axis=1).min(axis=1, out=worst)
+        def kernel(block: Array, radius: Array) -> None:
+            distance = self.to_diracs(block.astype(np.float64, copy=False))
+            distance.max(axis=1).min(axis=1, out=radius)
 
-        (worst,) = per_instance(points, kernel, [()], rows=block_rows(points, points.shape[-1]))
-        return worst
+        (radius,) = map_instances(kernel, points, [()], rows=block_rows(points, points.shape[-1]))
+        return np.asarray(radius)
 
     def seminorm(self, n_classes: int) -> Seminorm | None:
-        """Return the distance as a norm of linear features, if that is what it is.
+        """Return the distance as a norm of linear features, if it is one.
 
-        It is what tensors that stay where they are, and gradients, need of a distance.
+        Tensors on a device, and gradients, need this form.
         """
         return None
 
-    def total(self, Q: Questions) -> Array:
+    def line(self) -> tuple[Array, Array] | None:
+        """Return the order of the classes and the K - 1 lengths between neighbours.
+
+        If the distance is the Wasserstein distance of classes on a line; otherwise ``None``.
+        """
+        return None
+
+    def diameter_of(self, Q: CredalSetLike) -> Any:
+        """Return the largest distance between two members of each set."""
+        return Q.vertex_diameter(self)
+
+    def diameter_bounds_of(self, Q: CredalSetLike) -> tuple[Any, Any]:
+        """Return certified bounds of the diameter, equal where it is known exactly."""
+        diameter = self.diameter_of(Q)
+        return diameter, diameter
+
+    def total(self, Q: CredalSetLike) -> Any:
         """Return ``min over y of max over p of d(p, delta_y)``."""
-        return Q.reach(self) if self.dirac_costs is None else Q.risks(self.dirac_costs)[0]
+        costs = self.dirac_costs
+        if costs is None:
+            return Q.minimax_dirac_distance(self)
+        return Q.minimax_and_minimin_risk(costs)[0]
 
-    def aleatoric(self, Q: Questions) -> tuple[Array, Array, Array]:
+    def aleatoric(self, Q: CredalSetLike) -> tuple[Any, Any, Any]:
         """Return the ends of ``{min over y of d(p, delta_y) : p in Q}`` and their largest error."""
-        return self._linear(Q)[1:]
-
-    def _linear(self, Q: Questions) -> tuple[Array, Array, Array, Array]:
-        """Return total, both aleatoric ends and the error from `dirac_costs`."""
         costs = self.dirac_costs
         if costs is None:
             raise TypeError(f"{type(self).__name__} has no dirac_costs and must define aleatoric()")
-        total, lower = Q.risks(costs)
-        upper, gap = Q.maximin(costs)
-        # True by definition: rounding must not break it.
-        xp = namespace(upper)
-        lower = xp.minimum(lower, total)
-        return total, lower, xp.clip(upper, lower, total), gap
+        return Q.cost_uncertainty(costs)[1:]
 
-    def epistemic(self, Q: Questions) -> Array:
+    def epistemic(self, Q: CredalSetLike) -> Any:
         """Return half the diameter."""
-        return Q.diameter(self) / 2
+        return self.diameter_of(Q) / 2
 
-    def imprecision(self, Q: Questions) -> tuple[Array, Array]:
-        """Return the maximum mean imprecision and how far the value may lie below it.
-
-        It is at least the diameter, and equal to it where Choquet integrals are lower expectations.
-        No test function changes between two classes by more than their Dirac measures are apart,
-        which bounds it from above.
-        """
-        apart = self.dirac_costs
-        if apart is None:
-            diracs = np.eye(Q.n_classes)
-            apart = self.between(diracs[:, None], diracs)
-        bound = lipschitz_bound(Q, apart)
-        value = np.asarray(Q.diameter(self), np.float64)
-        return value, np.where(Q.choquet_is_lower(), 0.0, np.maximum(bound - value, 0.0))
-
-    def everything(self, Q: Questions) -> tuple[Array, Array, Array, Array, Array]:
+    def decompose(self, Q: CredalSetLike) -> tuple[Any, Any, Any, Any, Any]:
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
-        epistemic = self.epistemic(Q)  # first: a cost that is not a metric is refused at once
-        if self.dirac_costs is not None:
-            total, lower, upper, error = self._linear(Q)
+        diameter = self.diameter_of(Q)  # first, as it raises if a cost is not a metric
+        costs = self.dirac_costs
+        if costs is not None:
+            total, lower, upper, error = Q.cost_uncertainty(costs)
         else:
             total, (lower, upper, error) = self.total(Q), self.aleatoric(Q)
-        return total, lower, upper, epistemic, error
+        return total, lower, upper, diameter / 2, error
+
+    def imprecision(self, Q: CredalSetLike) -> tuple[Any, Any]:
+        """Return the maximum mean imprecision, and an upper bound of its error.
+
+        The diameter is a lower bound, exact where Choquet integrals are lower expectations. A test
+        function differs between two classes by at most the distance of their Dirac measures, which
+        gives an upper bound.
+        """
+        sets = Q.detached("maximum mean imprecision")
+        value = np.asarray(self.diameter_of(sets), np.float64)
+        exact = sets.choquet_is_lower()
+        if exact.all():
+            return value, np.zeros_like(value)
+        costs = self.dirac_costs
+        if costs is None:
+            diracs = np.eye(sets.n_classes)
+            costs = self.between(diracs[:, None], diracs)
+        bound = lipschitz_bound(sets, costs)
+        return value, np.where(exact, 0.0, np.maximum(bound - value, 0.0))
 
     def check_classes(self, n_classes: int, name: str = "distance") -> None:
-        """Refuse to compare distributions over another number of classes."""
+        """Raise if the distance is defined for another number of classes."""
         if self.n_classes not in (None, n_classes):
-            _validation.refuse(
+            _validation.raise_invalid(
                 name,
-                f"is made for {self.n_classes} classes, the distributions have {n_classes}",
+                f"is defined for {self.n_classes} classes, the distributions have {n_classes}",
                 f"pass one for {n_classes} classes",
             )
 
@@ -221,60 +212,100 @@ class Distance(ABC):
         -------
         array of shape (...)
         """
-        where = {origin_of(p).where, origin_of(q).where}
-        if where != {"host"}:
-            return self._between_elsewhere(p, q, lazily="lazy" in where)
-        origin = to_numpy(p, "p")[1]
+        placements = {backend_of(p).placement, backend_of(q).placement}
+        if "lazy" in placements:
+            return LazyBatch.of([p, q], [1, 1], ["p", "q"]).map(self)
+        if "device" in placements:
+            return self._between_tensors(p, q)
         first, second = _validation.distributions(p, "p"), _validation.distributions(q, "q")
         if first.shape[-1] != second.shape[-1]:
-            _validation.refuse(
+            _validation.raise_invalid(
                 "q", f"has {second.shape[-1]} classes", f"pass {first.shape[-1]}, as in p"
             )
-        _validation.together("q", second.shape, "p", first.shape)
+        _validation.check_broadcastable("q", second.shape, "p", first.shape)
         self.check_classes(first.shape[-1])
         dtype = np.result_type(first.dtype, second.dtype)
-        wide = (x.astype(np.float64, copy=False) for x in (first, second))
-        result = self.between(*wide)
-        return origin.wrap(np.asarray(result, dtype))
+        result = self.between(*(x.astype(np.float64, copy=False) for x in (first, second)))
+        return backend_of(p).wrap(np.asarray(result, dtype))
 
-    def _between_elsewhere(self, p: Any, q: Any, *, lazily: bool) -> Any:
-        """Return distances of Dask arrays, or of tensors that stay where they are."""
-        if lazily:
-            data = lazy.batch([p, q], [1, 1], ["p", "q"])
-            if data.shape:
-                return lazy.ask(data, self)
-            return lazy.ask(lazy.batch([p[None], q[None]], [1, 1], ["p", "q"]), self)[0]
-        pair = _validation.native_pair(p, q)
-        norm = self.seminorm(int(pair[0].shape[-1]))
+    def _between_tensors(self, p: Any, q: Any) -> Any:
+        first, second = _validation.native_pair(p, q)
+        K = int(first.shape[-1])
+        norm = self.seminorm(K)
         if norm is None:
-            _validation.refuse("p", "is a tensor on another device, or requires grad, and this "
-                               "distance takes a solver", "pass p.detach().cpu()")  # fmt: skip
-        self.check_classes(int(pair[0].shape[-1]))
-        difference = native.widened(pair[0]) - native.widened(pair[1])
-        apart = norm.scale * native.norm(native.mapped(difference, norm.matrix), norm.order)
-        return namespace(apart).astype(apart, pair[0].dtype, copy=False)
+            _validation.raise_invalid(
+                "p",
+                "is a tensor on another device, or requires grad, and this distance needs a solver",
+                "pass p.detach().cpu()",
+            )
+        self.check_classes(K)
+        features = native.matmul(native.widen(first) - native.widen(second), norm.matrix)
+        distance = norm.scale * native.norm(features, norm.order)
+        return namespace(distance).astype(distance, first.dtype, copy=False)
 
 
-def refuse_many(points: int, whose: str) -> None:
-    """Refuse sets of more corners than can be compared with one another."""
-    if points > MOST_POINTS:
-        _validation.refuse(
+#: Distances that are determined by the number of classes, by name.
+NAMES: dict[str, Callable[[Any], Distance]] = {}
+
+
+def as_distance(distance: Any, n_classes: int | None = None) -> Distance:
+    """Return `distance` if it is one, otherwise the distance of that name.
+
+    Parameters
+    ----------
+    distance : Distance or str
+        A distance, which is returned unchanged, or a name: ``"tv"``, ``"ordinal"`` or
+        ``"kolmogorov"``.
+    n_classes : int, optional
+        Number of classes K. Raises ValueError if the distance is defined for another number.
+
+    Returns
+    -------
+    Distance
+
+    Examples
+    --------
+    >>> from credalens.distances import as_distance
+    >>> as_distance("ordinal", 3).dirac_costs
+    array([[0., 1., 2.],
+           [1., 0., 1.],
+           [2., 1., 0.]])
+    """
+    if isinstance(distance, str):
+        if n_classes is None or n_classes <= FEW_CLASSES:
+            return _cached(distance, n_classes)
+    elif isinstance(distance, Distance):
+        if n_classes is not None:
+            distance.check_classes(n_classes)
+        return distance
+    return NAMES[_validation.one_of(distance, "distance", NAMES)](n_classes)
+
+
+@functools.lru_cache(maxsize=8)
+def _cached(name: str, n_classes: int | None) -> Distance:
+    return NAMES[_validation.one_of(name, "distance", NAMES)](n_classes)
+
+
+def raise_too_many(points: int, what: str) -> None:
+    """Raise if a set has too many extreme points for comparing all pairs."""
+    if points > MAX_POINTS:
+        _validation.raise_invalid(
             "distance",
-            f"is {whose} compares all {points:,} corners of a set with one another",
-            f"pass sets of at most {MOST_POINTS:,} corners or members",
+            f"{what} compares all {points:,} extreme points of a set with one another",
+            f"pass a set of at most {MAX_POINTS:,}, or another distance",
         )
 
 
 def block_rows(points: Array, times: int = 1) -> int:
-    """Return how many instances of ``(..., M, K)`` to take at once, each held `times` over."""
-    return max(1, BLOCK_FLOATS // max(1, math.prod(points.shape[-2:]) * times))
+    """Return the number of instances of ``(..., M, K)`` per block, with `times` temporaries."""
+    return rows_in_cache(points.shape[-2] * points.shape[-1] * times)
 
 
 def square_matrix(x: Any, name: str) -> Array:
-    """Return `x` checked as a finite square matrix of float64, read-only."""
+    """Return `x` validated as a finite square matrix of float64, read-only."""
     array = _validation.finite(x, name).astype(np.float64)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
-        _validation.refuse(
+        _validation.raise_invalid(
             name, f"has shape {array.shape}", "pass a square matrix, one row and column per class"
         )
     array.flags.writeable = False

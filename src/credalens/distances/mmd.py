@@ -1,8 +1,7 @@
-"""Maximum mean discrepancy: the distance of mean embeddings under a kernel on the classes."""
+"""Maximum mean discrepancy: the distance of mean embeddings for a kernel on the classes."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,42 +10,41 @@ from typing import Any, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import AS_WANTED, Array, per_instance
+from credalens._backend import DEFAULT_THREADS, Array, map_instances, rows_in_cache
+from credalens._protocols import CredalSetLike
+from credalens._warnings import warn_caller
 from credalens.distances import choquet
 from credalens.distances.base import (
-    BLOCK_FLOATS,
     Distance,
-    Questions,
     Seminorm,
     block_rows,
-    refuse_many,
+    raise_too_many,
     square_matrix,
 )
-from credalens.distances.farthest import farthest
-from credalens.distances.projection import nearest
+from credalens.distances.maximin_distance import maximin_distance
+from credalens.distances.minimum_norm_point import minimum_norm
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MMD(Distance):
     """Maximum mean discrepancy, ``sqrt((p - q)^T k (p - q))`` for a kernel matrix k.
 
-    The test functions are the unit ball of the kernel's Hilbert space: distributions are compared
-    by all functions that are smooth in the sense of k.
+    The test functions are the unit ball of the reproducing kernel Hilbert space of k.
 
     Parameters
     ----------
     kernel : array-like of shape (K, K)
-        Symmetric, and positive semi-definite where it matters: ``v^T k v >= 0`` for all v whose
-        entries sum to 0, as differences of distributions do. If it is 0 for some v, distributions
-        that differ by v are not told apart (a pseudo-metric), and a warning says so.
+        Symmetric and conditionally positive semidefinite: ``v^T k v >= 0`` for all v whose entries
+        sum to 0, like those of differences of distributions. If it is 0 for some v, the distance
+        of distributions that differ by v is 0 (a pseudo-metric), and a warning is issued.
 
     Notes
     -----
-    Distributions become points in Euclidean space. Total uncertainty is at a member and epistemic
-    uncertainty at a pair of members. The lower aleatoric end is the distance of the nearest vertex
-    from the hull of the members, an exact projection with a certified gap, and in general not at a
-    member. The upper end is not a convex problem: it comes from branch and bound, as a value that
-    is attained and a certified error above it, below 1e-6 for up to 5 members.
+    Distributions are embedded in Euclidean space. Total uncertainty is attained at a member and
+    epistemic uncertainty at a pair of members. The lower aleatoric end is the distance of the hull
+    of the members to the nearest class, computed by projection with a certified gap; in general it
+    is not attained at a member. The upper end is a non-convex problem, solved by branch and bound:
+    the value is attained, and its certified error is below 1e-6 for up to 5 members.
 
     Examples
     --------
@@ -55,7 +53,7 @@ class MMD(Distance):
     >>> round(float(d([0.5, 0.5, 0.0], [1.0, 0.0, 0.0])), 4)
     0.7071
 
-    Between these two members lies a distribution that is nearer to the first class than either:
+    A mixture of these two members is nearer to the first class than both:
 
     >>> au = cl.aleatoric_uncertainty([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], d)
     >>> round(float(au.lower), 4)
@@ -76,33 +74,32 @@ class MMD(Distance):
         skew = np.argwhere(np.abs(k - k.T) > 1e-12 * size)
         if len(skew):
             z, y = skew[0]
-            _validation.refuse(
+            _validation.raise_invalid(
                 "kernel",
-                f"kernel[{z}, {y}] = {k[z, y]:.6g} but kernel[{y}, {z}] = {k[y, z]:.6g}, places "
-                "being zero-based",
+                f"kernel[{z}, {y}] = {k[z, y]:.6g} but kernel[{y}, {z}] = {k[y, z]:.6g} "
+                "(zero-based)",
                 "pass a symmetric matrix",
             )
-        # Only differences of distributions count, and these sum to 0. An eigendecomposition on that
-        # subspace, as Cholesky fails on the singular kernel I - J/K, which is a metric.
+        # Differences of distributions sum to 0. An eigendecomposition on that subspace is used,
+        # because Cholesky fails for the singular kernel I - J/K, which defines a metric.
         basis = np.linalg.qr(np.c_[np.ones(K), np.eye(K)[:, 1:]])[0][:, 1:]
         eigenvalues, directions = np.linalg.eigh(basis.T @ k @ basis)
         smallest = float(eigenvalues.min(initial=np.inf))
         rounding = 1e-13 * K * size
         if smallest < -rounding:
-            _validation.refuse(
+            _validation.raise_invalid(
                 "kernel",
-                "is not positive semi-definite: on vectors that sum to 0, its smallest eigenvalue "
+                "is not positive semidefinite: on vectors that sum to 0, its smallest eigenvalue "
                 f"is {smallest:.6g}",
                 "v^T k v must not be negative for any v that sums to 0; check the kernel, or add "
                 f"{-smallest:.3g} to its diagonal",
             )
         keep = eigenvalues > rounding
         if not keep.all():
-            warnings.warn(
-                "kernel: does not tell all distributions apart (a pseudo-metric): on vectors that "
-                f"sum to 0, its smallest eigenvalue is {smallest:.3g}, zero but for rounding",
+            warn_caller(
+                "kernel: is degenerate, so that the distance is a pseudo-metric: on vectors that "
+                f"sum to 0, its smallest eigenvalue is {smallest:.3g}, zero up to rounding",
                 UserWarning,
-                stacklevel=4,
             )
         vertices = (basis @ directions[:, keep]) * np.sqrt(eigenvalues[keep])
         k.flags.writeable = False
@@ -118,7 +115,7 @@ class MMD(Distance):
         kernel: str | Callable[[Array, Array], Any] = "rbf",
         bandwidth: float | str = "median",
     ) -> Self:
-        """Return the distance for classes that have embeddings, say of their names.
+        """Return the distance for classes with embeddings, for instance of their names.
 
         Parameters
         ----------
@@ -145,14 +142,17 @@ class MMD(Distance):
         """
         x = _validation.finite(vectors, "vectors").astype(np.float64)
         if x.ndim != 2 or x.size == 0:
-            _validation.refuse(
+            _validation.raise_invalid(
                 "vectors", f"has shape {x.shape}", "pass one vector per class, (K, D)"
             )
         if callable(kernel):
             matrix = square_matrix(kernel(x, x), "kernel")
             if len(matrix) != len(x):
-                _validation.refuse("kernel", f"returned shape {matrix.shape}",
-                                   f"it must return ({len(x)}, {len(x)})")  # fmt: skip
+                _validation.raise_invalid(
+                    "kernel",
+                    f"returned shape {matrix.shape}",
+                    f"it must return ({len(x)}, {len(x)})",
+                )
         elif _validation.one_of(kernel, "kernel", ("rbf", "laplacian", "linear")) == "linear":
             matrix = x @ x.T
         else:
@@ -163,14 +163,17 @@ class MMD(Distance):
         distance._set(matrix)
         return distance
 
+    def _key(self) -> Any:
+        return self.kernel.shape, self.kernel.tobytes()
+
     @property
-    def n_classes(self) -> int:  # type: ignore[override]  # read off the parameters
+    def n_classes(self) -> int:  # type: ignore[override]  # from the parameters
         """Number of classes K."""
         return len(self.kernel)
 
     @property
     def is_metric(self) -> bool:
-        """Whether all distributions are told apart."""
+        """Whether different distributions have a positive distance."""
         return int(self._vertices.shape[1]) == self.n_classes - 1
 
     def _embed(self, p: Array) -> Array:
@@ -186,60 +189,60 @@ class MMD(Distance):
         """Return the largest distance between two rows of each ``(..., V, K)``."""
         vertices = np.ascontiguousarray(self._vertices)
 
-        def kernel(block: Array, wide: Array) -> None:
-            # Differences, not the Gram matrix: members that are equal must be at distance 0.
-            _kernels.square_diameter(block, vertices, wide, AS_WANTED)
-            np.sqrt(wide, out=wide)
+        def kernel(block: Array, diameter: Array) -> None:
+            # Differences and not the Gram matrix, so that equal members have distance 0.
+            _kernels.square_diameter(block, vertices, diameter, DEFAULT_THREADS)
+            np.sqrt(diameter, out=diameter)
 
-        (wide,) = per_instance(points, kernel, [()], large=True)
-        return wide
+        (diameter,) = map_instances(kernel, points, [()], large=True)
+        return np.asarray(diameter)
 
     def seminorm(self, n_classes: int) -> Seminorm:
         """Return the Euclidean distance of the embeddings."""
         return Seminorm(2, self._vertices)
 
-    def _squares(self, x: Array) -> Array:
+    def _squared_distances(self, x: Array) -> Array:
         """Return the squared distances of points ``(b, M, r)`` from the classes, up to rounding."""
         V = self._vertices
         inner = np.tensordot(x, V, axes=(-1, 1))
         return np.asarray((x * x).sum(axis=-1)[..., None] - 2 * inner + (V * V).sum(axis=1))
 
-    def reach(self, points: Array) -> Array:
+    def minimax_dirac_distance(self, points: Array) -> Array:
         """Return ``min over y of max over rows p of d(p, delta_y)`` of each ``(..., V, K)``."""
 
         def kernel(block: Array, worst: Array) -> None:
             x = self._embed(block)
-            y = self._squares(x).max(axis=1).argmin(axis=1)
-            # Once more without cancellation, now that the class is known.
+            y = self._squared_distances(x).max(axis=1).argmin(axis=1)
+            # Recomputed for the class found, without cancellation.
             worst[:] = _norm(x - self._vertices[y][:, None]).max(axis=1)
 
-        (worst,) = per_instance(points, kernel, [()], rows=block_rows(points))
-        return worst
+        (worst,) = map_instances(kernel, points, [()], rows=block_rows(points))
+        return np.asarray(worst)
 
-    def aleatoric(self, Q: Questions) -> tuple[Array, Array, Array]:
+    def aleatoric(self, Q: CredalSetLike) -> tuple[Array, Array, Array]:
         """Return the ends of ``{min over y of d(p, delta_y) : p in Q}`` and their largest error."""
 
         def kernel(block: Array, lower: Array, upper: Array, error: Array) -> None:
             x = self._embed(block)
             lower[:], below = self._nearest_class(x)
-            upper[:], above = farthest(x, self._vertices)
-            np.minimum(lower, upper, out=lower)  # true by definition, but for rounding
+            upper[:], above = maximin_distance(x, self._vertices)
+            np.minimum(lower, upper, out=lower)  # can be violated by rounding only
             np.maximum(below, above, out=error)
 
-        points = Q.to_hull().members
+        points = Q.detached("aleatoric uncertainty of an MMD").to_hull().members
         M = points.shape[-2]
-        refuse_many(M, "an MMD, whose aleatoric uncertainty")
+        raise_too_many(M, "the aleatoric uncertainty of an MMD")
         rows = max(1, min(512, block_rows(points, 1 + M)))
-        lower, upper, error = per_instance(points, kernel, [()] * 3, rows=rows)
+        lower, upper, error = map_instances(kernel, points, [()] * 3, rows=rows)
         return lower, upper, error
 
     def _nearest_class(self, x: Array) -> tuple[Array, Array]:
-        """Return the least distance of a class from the hull of the rows, and its error.
+        """Return the smallest distance of a class to the hull of the rows, and its error.
 
-        A class whose bound at its nearest member is above another's value is not projected.
+        A class is not projected if its lower bound exceeds the distance of another class.
         """
         n = len(x)
-        squares = self._squares(x)
+        squares = self._squared_distances(x)
         K = squares.shape[2]
         member, ceiling = squares.argmin(axis=1), squares.min(axis=1)
         gram = np.einsum("nmr,nkr->nmk", x, x)
@@ -250,7 +253,7 @@ class MMD(Distance):
         toward = (ceiling[:, None] + squares - apart[rows, member].transpose(0, 2, 1)) / 2
         at_member = np.sqrt(np.maximum(ceiling, np.finfo(float).tiny))
         floor = np.minimum(toward.min(axis=1) / at_member, at_member)
-        # Squares lose half of the digits of a short distance; this bound only saves work.
+        # Squared distances lose half of the digits; these bounds only exclude classes.
         floor -= 1e-7 * np.sqrt(np.maximum(squares.max(axis=(1, 2)), 0.0))[:, None]
         value, bound = np.full((n, K), np.inf), floor
         first = ceiling.argmin(axis=1)
@@ -262,21 +265,22 @@ class MMD(Distance):
         return best, np.maximum(best - bound.min(axis=1), 0.0)
 
     def _project(self, x: Array, i: Array, y: Array, value: Array, bound: Array) -> None:
-        """Write the distances of classes y from the hulls i, and lower bounds on them."""
-        chunk = max(1, BLOCK_FLOATS // max(1, x[0].size))
+        """Write the distances of classes y to the hulls i, and lower bounds of them."""
+        chunk = rows_in_cache(x[0].size)
         for start in range(0, len(i), chunk):
             a, b = i[start : start + chunk], y[start : start + chunk]
-            distance, error = nearest(x[a] - self._vertices[b][:, None])
+            distance, error = minimum_norm(x[a] - self._vertices[b][:, None])
             value[a, b], bound[a, b] = distance, distance - error
 
     @cached_property
     def _faces(self) -> list[tuple[Array, Array]]:
         return list(choquet.ball_faces(self._vertices))
 
-    def imprecision(self, Q: Questions) -> tuple[Array, Array]:
-        """Return the maximum mean imprecision: exact for up to 7 classes, else a bound below."""
+    def imprecision(self, Q: CredalSetLike) -> tuple[Array, Array]:
+        """Return the maximum mean imprecision: exact for up to 7 classes, else a lower bound."""
         if self.n_classes <= choquet.FEW_CLASSES:
-            value = choquet.largest_on_faces(self._faces, choquet.event_widths(Q))
+            sets = Q.detached("maximum mean imprecision")
+            value = choquet.largest_on_faces(self._faces, choquet.event_widths(sets))
             return value, np.zeros_like(value)
         return super().imprecision(Q)
 
@@ -294,9 +298,14 @@ def _bandwidth(bandwidth: Any, apart: Array) -> float:
         _validation.one_of(bandwidth, "bandwidth", ("median",))
         width = float(np.median(apart[np.triu_indices(len(apart), 1)])) if len(apart) > 1 else 1.0
         if width == 0:
-            _validation.refuse("bandwidth", "is 0: more than half of the vectors are the same",
-                               "pass a positive number")  # fmt: skip
+            _validation.raise_invalid(
+                "bandwidth",
+                "is 0: more than half of the vectors are equal",
+                "pass a positive number",
+            )
         return width
     if not (np.ndim(bandwidth) == 0 and 0 < float(bandwidth) < np.inf):
-        _validation.refuse("bandwidth", f"is {bandwidth!r}", "pass a positive number or 'median'")
+        _validation.raise_invalid(
+            "bandwidth", f"is {bandwidth!r}", "pass a positive number or 'median'"
+        )
     return float(bandwidth)

@@ -1,9 +1,8 @@
-"""The Wasserstein-1 distance: the least cost of moving one distribution to another."""
+"""The Wasserstein-1 distance: the cost of optimal transport between distributions."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Self
@@ -11,37 +10,39 @@ from typing import Any, Self
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import AS_WANTED, Array, per_instance
-from credalens.distances import choquet, transport
-from credalens.distances.base import Distance, Questions, Seminorm, block_rows, square_matrix
-from credalens.distances.edges import Edges, on_line, on_tree
+from credalens._backend import DEFAULT_THREADS, Array, map_instances
+from credalens._protocols import CredalSetLike
+from credalens._warnings import warn_caller
+from credalens.distances import choquet, optimal_transport
+from credalens.distances.base import Distance, Seminorm, block_rows, square_matrix
+from credalens.distances.tree_edges import Edges, on_line, on_tree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Wasserstein(Distance):
-    """Wasserstein-1 distance, the least cost of moving one distribution to another.
+    """Wasserstein-1 distance, the minimal cost of transport between two distributions.
 
-    ``d(p, delta_y) = E_p[c(., y)]`` is the expected cost of deciding for y, so that total
-    uncertainty is the worst-case risk of the best decision and the aleatoric interval holds the
-    Bayes risks of the plausible models.
+    ``d(p, delta_y) = E_p[c(., y)]`` is the expected cost of predicting y, so that total uncertainty
+    is the worst-case risk of the best decision and the aleatoric interval contains the Bayes risks
+    of the distributions in the set.
 
     Parameters
     ----------
     cost : array-like of shape (K, K)
         Ground cost, ``cost[z, y]`` from class z to class y: finite, not negative, zero on the
-        diagonal. If it is not a metric, total and aleatoric uncertainty keep their meaning as
-        risks, but epistemic uncertainty and mean imprecision are refused.
+        diagonal. If it is not a metric, total and aleatoric uncertainty are still risks, but
+        epistemic uncertainty and mean imprecision raise a ValueError.
 
     Notes
     -----
-    Distances and diameters are closed forms on a line (`ordinal`) and on a tree (`tree`). For a
-    general metric on up to 7 classes they are maxima over the corners of the set of Lipschitz
-    functions; beyond, an exact network simplex of the POT package solves the pairs of members that
-    bounds cannot settle.
+    Distances and diameters have closed forms on a line (`ordinal`) and on a tree (`tree`). For a
+    general metric on up to 7 classes they are maxima over the vertices of the set of 1-Lipschitz
+    functions. For more classes, the network simplex algorithm of POT solves the pairs of members
+    that are not excluded by bounds.
 
     Examples
     --------
-    Mistaking class 0 for class 2 costs twice as much as for class 1:
+    Confusing class 0 with class 2 costs twice as much as with class 1:
 
     >>> import credalens as cl
     >>> d = cl.Wasserstein([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
@@ -59,11 +60,11 @@ class Wasserstein(Distance):
         for problem, bad, fix in (
             ("is negative", matrix < 0, "pass costs >= 0"),
             ("is not 0", (matrix != 0) & np.eye(len(matrix), dtype=bool),
-             "staying in a class must cost nothing: pass a zero diagonal"),
+             "pass a zero diagonal"),
         ):  # fmt: skip
             if bad.any():
                 z, y = np.argwhere(bad)[0]
-                _validation.refuse(
+                _validation.raise_invalid(
                     "cost", f"cost[{z}, {y}] (zero-based) = {matrix[z, y]:.6g} {problem}", fix
                 )
         self._set(matrix, None)
@@ -75,11 +76,10 @@ class Wasserstein(Distance):
         same = np.argwhere(np.triu(np.maximum(cost, cost.T) == 0, 1))
         if len(same):
             z, y = same[0]
-            warnings.warn(
-                f"cost: moving between classes {z} and {y} (zero-based) is free, so that the "
-                "distance does not tell them apart (a pseudo-metric)",
+            warn_caller(
+                f"cost: is 0 between classes {z} and {y} (zero-based), so that the distance is a "
+                "pseudo-metric, which does not distinguish them",
                 UserWarning,
-                stacklevel=4,
             )
 
     @classmethod
@@ -89,7 +89,7 @@ class Wasserstein(Distance):
         Parameters
         ----------
         positions : int, or array-like of shape (K,)
-            Where each class lies; a number K puts the classes at 0, ..., K - 1.
+            Position of each class; a number K is short for the positions 0, ..., K - 1.
 
         Returns
         -------
@@ -111,8 +111,10 @@ class Wasserstein(Distance):
         else:
             at = _validation.finite(positions, "positions").astype(np.float64)
             if at.ndim != 1 or at.size == 0:
-                _validation.refuse(
-                    "positions", f"has shape {at.shape}", "pass one number per class, or how many"
+                _validation.raise_invalid(
+                    "positions",
+                    f"has shape {at.shape}",
+                    "pass one number per class, or the number of classes",
                 )
         distance = cls.__new__(cls)
         distance._set(*on_line(at))
@@ -127,7 +129,7 @@ class Wasserstein(Distance):
         parents : array-like of int, shape (n,)
             Parent of each node (zero-based), -1 for the root.
         lengths : array-like of shape (n,)
-            Length of the edge from each node to its parent, >= 0; the root's is not used.
+            Length of the edge from each node to its parent, >= 0; that of the root is ignored.
         classes : array-like of int, shape (K,), optional
             Node of each class. By default the classes are the leaves, in the order of their
             numbers.
@@ -149,8 +151,11 @@ class Wasserstein(Distance):
         distance._set(*on_tree(parents, lengths, classes))
         return distance
 
+    def _key(self) -> Any:
+        return self.cost.shape, self.cost.tobytes()
+
     @property
-    def n_classes(self) -> int:  # type: ignore[override]  # read off the parameters
+    def n_classes(self) -> int:  # type: ignore[override]  # from the parameters
         """Number of classes K."""
         return len(self.cost)
 
@@ -161,7 +166,7 @@ class Wasserstein(Distance):
 
     @cached_property
     def violation(self) -> str | None:
-        """Where the cost is not symmetric or breaks the triangle inequality, or ``None``."""
+        """The first violation of symmetry or of the triangle inequality as text, or ``None``."""
         c = self.cost
         if self._edges is not None:
             return None
@@ -171,7 +176,7 @@ class Wasserstein(Distance):
             z, y = skew[0]
             return f"cost[{z}, {y}] = {c[z, y]:.6g} but cost[{y}, {z}] = {c[y, z]:.6g}"
         for x in range(len(c)):
-            # Columns one by one: all triples at once would take K^3 numbers.
+            # One class at a time: all triples would need K^3 floats.
             worse = np.argwhere(c > c[:, x : x + 1] + c[x] + slack)
             if len(worse):
                 z, y = worse[0]
@@ -189,75 +194,90 @@ class Wasserstein(Distance):
 
     def _require_metric(self) -> None:
         if self.violation is not None:
-            _validation.refuse(
+            _validation.raise_invalid(
                 "cost",
                 f"is not a metric: {self.violation} (zero-based)",
-                "epistemic uncertainty and mean imprecision need a symmetric cost that keeps the "
-                "triangle inequality; total and aleatoric uncertainty do not",
+                "epistemic uncertainty and mean imprecision need a symmetric cost that satisfies "
+                "the triangle inequality; total and aleatoric uncertainty do not",
             )
 
     @cached_property
-    def _corners(self) -> Array | None:
-        """Corners of the Lipschitz functions, where they are few and the cost is a metric."""
+    def _lipschitz_vertices(self) -> Array | None:
+        """Vertices of the set of Lipschitz functions; None for many classes or without a metric."""
         if self.n_classes > choquet.FEW_CLASSES or self.violation is not None:
             return None
-        return transport.lipschitz_functions(self.cost, ties=False)
+        return optimal_transport.lipschitz_vertices(self.cost, ties=False)
 
     def between(self, p: Array, q: Array) -> Array:
         """Return the distances of float64 arrays ``(..., K)`` that broadcast."""
         if self._edges is not None:
             return np.asarray(np.abs(self._edges.masses(p) - self._edges.masses(q)).sum(axis=-1))
-        if self._corners is not None:
-            return np.asarray(np.abs((p - q) @ self._corners.T).max(axis=-1))
+        if self._lipschitz_vertices is not None:
+            return np.asarray(np.abs((p - q) @ self._lipschitz_vertices.T).max(axis=-1))
         p, q = np.broadcast_arrays(p, q)
         first, second = p.reshape(-1, self.n_classes), q.reshape(-1, self.n_classes)
         if self.violation is None:
-            # What both have in common stays where it is, by the triangle inequality.
+            # By the triangle inequality, the common mass need not be transported.
             first, second = np.maximum(first - second, 0), np.maximum(second - first, 0)
-        return transport.transport_costs(self.cost, first, second).reshape(p.shape[:-1])
+        return optimal_transport.transport_costs(self.cost, first, second).reshape(p.shape[:-1])
 
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
         self._require_metric()
         if self._edges is None:
-            (wide,) = per_instance(points, self._widest, [()], rows=block_rows(points))
+            (diameter,) = map_instances(
+                self._diameter_of_block, points, [()], rows=block_rows(points)
+            )
         else:
-            (wide,) = per_instance(points, partial(_widest_on, self._edges), [()], large=True)
-        return wide
+            (diameter,) = map_instances(
+                partial(_diameter_on_edges, self._edges), points, [()], large=True
+            )
+        return np.asarray(diameter)
 
-    def _widest(self, block: Array, wide: Array) -> None:
-        rows = block.astype(np.float64, copy=False)
-        if self._corners is None:
-            wide[:] = transport.widest_pair(self.cost, rows)[0]
+    def _diameter_of_block(self, block: Array, diameter: Array) -> None:
+        rows, vertices = block.astype(np.float64, copy=False), self._lipschitz_vertices
+        if vertices is None:
+            diameter[:] = optimal_transport.farthest_pair(self.cost, rows)[0]
             return
-        means = (rows.reshape(-1, self.n_classes) @ self._corners.T).reshape(*rows.shape[:2], -1)
-        (means.max(axis=1) - means.min(axis=1)).max(axis=1, out=wide, initial=0.0)
+        means = (rows.reshape(-1, self.n_classes) @ vertices.T).reshape(*rows.shape[:2], -1)
+        (means.max(axis=1) - means.min(axis=1)).max(axis=1, out=diameter, initial=0.0)
 
     def seminorm(self, n_classes: int) -> Seminorm | None:
-        """Return the mass across edges, or the test functions if they are few; else ``None``."""
+        """Return the mass across edges, or the test functions for few classes; else ``None``."""
         if self._edges is not None:
             return Seminorm(1, self._edges.matrix)
-        return None if self._corners is None else Seminorm(math.inf, self._corners.T)
+        vertices = self._lipschitz_vertices
+        return None if vertices is None else Seminorm(math.inf, vertices.T)
 
-    def widest_functions(self, rows: Array) -> tuple[Array, Array, Array]:
-        """Return the two rows of the widest pair of each ``(b, M, K)``, and its test function.
+    def line(self) -> tuple[Array, Array] | None:
+        """Return the order of the classes on a line and the lengths between neighbours."""
+        edges = self._edges
+        return (edges.order, edges.length) if edges is not None and edges.is_line else None
 
-        The function is 1-Lipschitz, and its expectations differ by the distance.
+    def diameter_witness(self, rows: Array) -> tuple[Array, Array, Array]:
+        """Return the farthest pair of rows of each ``(b, M, K)``, and its test function.
+
+        The test function is 1-Lipschitz, and its expectations differ by the distance.
         """
         self._require_metric()
-        first, second = transport.widest_pair(self.cost, rows)[1]
+        first, second = optimal_transport.farthest_pair(self.cost, rows)[1]
         each = np.arange(len(rows))
-        return first, second, transport.potentials(self.cost, rows[each, first], rows[each, second])
+        return (
+            first,
+            second,
+            optimal_transport.potentials(self.cost, rows[each, first], rows[each, second]),
+        )
 
     @cached_property
     def _steps(self) -> Array:
-        return choquet.step_table(transport.lipschitz_functions(self.cost, ties=True))
+        return choquet.step_table(optimal_transport.lipschitz_vertices(self.cost, ties=True))
 
-    def imprecision(self, Q: Questions) -> tuple[Array, Array]:
-        """Return the maximum mean imprecision: exact for up to 7 classes, else a bound below."""
+    def imprecision(self, Q: CredalSetLike) -> tuple[Array, Array]:
+        """Return the maximum mean imprecision: exact for up to 7 classes, else a lower bound."""
         self._require_metric()
         if self.n_classes <= choquet.FEW_CLASSES:
-            value = choquet.largest_integral(self._steps, choquet.event_widths(Q))
+            sets = Q.detached("maximum mean imprecision")
+            value = choquet.largest_integral(self._steps, choquet.event_widths(sets))
             return value, np.zeros_like(value)
         return super().imprecision(Q)
 
@@ -265,11 +285,11 @@ class Wasserstein(Distance):
         return f"Wasserstein(<cost on {self.n_classes} classes>)"
 
 
-def _widest_on(edges: Edges, block: Array, wide: Array) -> None:
-    """Write the largest L1 distance between what two rows send across the edges."""
+def _diameter_on_edges(edges: Edges, block: Array, diameter: Array) -> None:
+    """Write the largest L1 distance between the edge masses of two rows."""
     if len(edges.length) == 0:
-        wide[:] = 0.0
+        diameter[:] = 0.0
     else:
         _kernels.edge_diameter(
-            block, edges.order, edges.start, edges.stop, edges.length, wide, AS_WANTED
+            block, edges.order, edges.start, edges.stop, edges.length, diameter, DEFAULT_THREADS
         )

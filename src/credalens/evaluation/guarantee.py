@@ -1,40 +1,50 @@
-"""Thresholds with a guarantee: how much can be kept at a promised accuracy."""
+"""Thresholds on a score with a guaranteed accuracy of the retained predictions."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array
+from credalens._backend import Array
+from credalens.evaluation.arguments import fraction, score_keys
 
-#: Share of the labelled rows that chooses which thresholds to test, and in which order.
+#: Share of the labelled instances that selects the thresholds to test and their order.
 TUNING_SHARE = 0.2
-#: Number of thresholds that are tried.
+#: Number of candidate thresholds.
 N_THRESHOLDS = 200
-#: How much less sure than the surest threshold the first may be, as a share.
-NEARLY = 0.1
+#: Relative loss of evidence that the first tested threshold may have against the best one.
+EVIDENCE_SLACK = 0.1
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The answer of `guaranteed_threshold`."""
+    """A threshold and the accuracy that it guarantees; see `guaranteed_threshold`.
 
-    #: Keep what scores at most this; ``None`` if no threshold is sure enough, infinite if all may
-    #: be kept.
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> cl.guaranteed_threshold([True] * 100, [0.5] * 100, target=0.9, random_state=0).kept
+    1.0
+    """
+
+    #: Retain instances with ``score <= threshold``; None if no threshold passes the test, infinite
+    #: if all instances may be retained.
     threshold: float | None
-    #: Share of all rows that is kept.
+    #: Share of all instances that is retained.
     kept: float
-    #: Lower confidence bound on the accuracy of what is kept, at the level of a single test.
+    #: Lower confidence bound on the accuracy of the retained instances, from a single test.
     bound: float
-    #: Accuracy of what is kept among the rows that tested the threshold.
+    #: Accuracy of the retained instances in the test part.
     observed: float
-    #: Rows that tested the thresholds.
+    #: Number of instances in the test part.
     n_tested: int
+    #: The target accuracy.
     target: float
+    #: The confidence level.
     confidence: float
 
 
@@ -43,22 +53,22 @@ def guaranteed_threshold(
     score: Any,
     target: float = 0.99,
     confidence: float = 0.95,
-    random_state: Any = 0,
+    random_state: Any = None,
 ) -> Guarantee:
-    """Find the largest threshold on a score that keeps the accuracy at a target.
+    """Find the largest threshold on a score at which the accuracy reaches a target.
 
     Parameters
     ----------
     correct : array-like of bool, shape (n,)
-        Whether each prediction was right.
+        Whether each prediction is correct.
     score : array-like of shape (n,)
         Larger means more uncertain.
-    target : float in (0, 1)
-        Accuracy that is to be reached by the rows that are kept.
-    confidence : float in (0, 1)
-        Probability, over the draw of the labelled rows, with which the promise holds.
-    random_state : int, RandomState, Generator or None, default=0
-        Splits the rows.
+    target : float in (0, 1), default=0.99
+        Accuracy that the retained instances must reach.
+    confidence : float in (0, 1), default=0.95
+        Probability, over the draw of the labelled instances, that the guarantee holds.
+    random_state : int, RandomState, Generator or None
+        Splits the instances into a tuning and a test part.
 
     Returns
     -------
@@ -66,14 +76,13 @@ def guaranteed_threshold(
 
     Notes
     -----
-    If rows are independent draws of one distribution, then with probability at least `confidence`
-    the accuracy of ``score <= threshold`` on that distribution is at least `target`.
+    If instances are independent and identically distributed, then with probability at least
+    `confidence` the accuracy of ``score <= threshold`` on their distribution is at least `target`.
 
-    One fifth of the rows, drawn at random, proposes thresholds, its quantiles, and where to start.
-    On the other rows, which know nothing of that choice, the number of right ones among those kept
-    is binomial, and each threshold is tested by its exact (Clopper-Pearson) lower bound. They are
-    tested one after the other, each keeping more than the one before, at the full level, up to the
-    first that fails: fixed-sequence testing, which pays for the search over thresholds.
+    A random fifth of the instances proposes candidate thresholds (its quantiles) and the first one
+    to test. On the other instances each threshold is tested with its exact binomial
+    (Clopper-Pearson) lower bound, in increasing order and at the full level until the first one
+    fails. This fixed-sequence test controls the error of the search over thresholds.
 
     References
     ----------
@@ -85,39 +94,39 @@ def guaranteed_threshold(
     Examples
     --------
     >>> import numpy as np
+    >>> import credalens as cl
     >>> score = np.linspace(0, 1, 5000)
-    >>> right = np.random.default_rng(0).random(5000) > score / 5
-    >>> found = guaranteed_threshold(right, score, target=0.95)
-    >>> 0.3 < found.threshold < 0.5, found.bound >= 0.95
+    >>> correct = np.random.default_rng(0).random(5000) > score / 5
+    >>> result = cl.guaranteed_threshold(correct, score, target=0.95, random_state=0)
+    >>> 0.3 < result.threshold < 0.5, result.bound >= 0.95
     (True, True)
     """
-    right, values = _checked(correct, score)
-    for name, value in (("target", target), ("confidence", confidence)):
-        if not 0 < value < 1:
-            _validation.refuse(name, f"is {value:g}", "pass a number between 0 and 1")
-    order = np.random.default_rng(_validation.seed(random_state)).permutation(len(right))
-    cut = int(TUNING_SHARE * len(right))
-    tuning, testing = order[:cut], order[cut:]
-    best: tuple[float, float, float] | None = None
-    for threshold in _sequence(right[tuning], values[tuning], target):
+    correct = _validation.vector(correct, "correct").astype(bool)
+    values = score_keys(_validation.numeric(score, "score"))[0]
+    if len(correct) != len(values):
+        _validation.raise_invalid("score", f"has {len(values)} entries", f"pass {len(correct)}")
+    target, confidence = fraction(target, "target"), fraction(confidence, "confidence")
+    order = np.random.default_rng(_validation.seed(random_state)).permutation(len(correct))
+    tuning, testing = np.split(order, [int(TUNING_SHARE * len(correct))])
+    found = Guarantee(None, 0.0, math.nan, math.nan, len(testing), target, confidence)
+    for threshold in _sequence(correct[tuning], values[tuning], target):
         kept = values[testing] <= threshold
-        hits, trials = int(right[testing][kept].sum()), int(kept.sum())
+        hits, trials = int(correct[testing][kept].sum()), int(kept.sum())
         bound = clopper_pearson_lower(hits, trials, confidence)
         if bound < target:
             break
-        best = float(threshold), bound, hits / trials
-    if best is None:
-        return Guarantee(None, 0.0, math.nan, math.nan, len(testing), target, confidence)
-    share = float((values <= best[0]).mean())
-    return Guarantee(best[0], share, best[1], best[2], len(testing), target, confidence)
+        found = replace(found, threshold=float(threshold), bound=bound, observed=hits / trials)
+    if found.threshold is None:
+        return found
+    return replace(found, kept=float((values <= found.threshold).mean()))
 
 
 def clopper_pearson_lower(hits: int, trials: int, confidence: float) -> float:
-    """Return the exact lower confidence bound on the chance of a hit, one-sided.
+    """Return the exact one-sided lower confidence bound of a binomial proportion.
 
     Examples
     --------
-    Of 299 predictions all right, 99 % accuracy follows with 95 % confidence, of 298 it does not:
+    299 correct predictions out of 299 give 99 % accuracy with 95 % confidence, 298 do not:
 
     >>> clopper_pearson_lower(299, 299, 0.95) >= 0.99, clopper_pearson_lower(298, 298, 0.95) >= 0.99
     (True, False)
@@ -130,7 +139,7 @@ def clopper_pearson_lower(hits: int, trials: int, confidence: float) -> float:
 
 
 def least_rows(target: float, confidence: float) -> int:
-    """Return how many rows, all predicted right, it takes to be sure of `target`.
+    """Return the smallest sample size at which a sample without errors proves `target`.
 
     Examples
     --------
@@ -140,45 +149,35 @@ def least_rows(target: float, confidence: float) -> int:
     return math.ceil(math.log1p(-confidence) / math.log(target))
 
 
-def _sequence(right: Array, values: Array, target: float) -> Array:
-    """Return thresholds to test, each keeping more than the one before.
+def _sequence(correct: Array, values: Array, target: float) -> Array:
+    """Return the thresholds to test, in increasing order.
 
-    Starts where the tuning rows are nearly most sure that the target is reached: before, too few
-    rows are kept to show it. Where they are all right, the surest threshold keeps everything, and
-    the first test would be the last.
+    The first is the smallest whose evidence in the tuning part, the z-statistic of the accuracy
+    against the target, is within `EVIDENCE_SLACK` of the largest; smaller thresholds retain too few
+    instances to pass. Without the slack, a tuning part without errors would start at the largest
+    threshold, and the first test would be the last.
     """
     if not len(values):
         return np.empty(0)
-    thresholds = _proposed(values)
+    thresholds = _candidates(values)
     order = np.argsort(values, kind="stable")
     trials = np.searchsorted(values[order], thresholds, side="right")
-    hits = np.concatenate([[0], np.cumsum(right[order])])[trials]
-    # The signed root of the likelihood ratio would do as well; this needs no special function.
+    hits = np.concatenate([[0], np.cumsum(correct[order])])[trials]
     evidence = (hits - target * trials) / np.sqrt(target * (1 - target) * trials)
     most = evidence.max()
-    return np.asarray(thresholds[int(np.argmax(evidence >= most - NEARLY * abs(most))) :])
+    first = int(np.argmax(evidence >= most - EVIDENCE_SLACK * abs(most)))
+    return np.asarray(thresholds[first:])
 
 
-def _proposed(values: Array) -> Array:
+def _candidates(values: Array) -> Array:
     """Return quantiles of the scores, each moved half-way to the next larger score.
 
-    So a new score is hardly ever equal to a threshold, and it does not matter in which precision
-    they are compared. Nine digits can be copied by hand.
+    A new score is then almost never equal to a threshold, so the floating-point precision of the
+    comparison does not matter. Thresholds have nine significant digits, short enough to copy.
     """
-    different = np.unique(values.astype(np.float64))
-    above = np.append(different[1:], np.inf)  # the last threshold keeps everything
+    distinct = np.unique(values)
+    above = np.append(distinct[1:], np.inf)  # the last threshold retains everything
     ranks = np.linspace(0, len(values) - 1, min(N_THRESHOLDS, len(values))).round().astype(int)
-    at = np.searchsorted(different, np.sort(values)[ranks])
-    middle = np.unique((different[at] + above[at]) / 2)
+    at = np.searchsorted(distinct, np.sort(values)[ranks])
+    middle = np.unique((distinct[at] + above[at]) / 2)
     return np.unique([float(f"{threshold:.9g}") for threshold in middle])
-
-
-def _checked(correct: Any, score: Any) -> tuple[Array, Array]:
-    right = _validation.vector(correct, "correct").astype(bool)
-    values = _validation.vector(_validation.numeric(score, "score"), "score")
-    if len(right) != len(values):
-        _validation.refuse("score", f"has {len(values)} entries", f"pass {len(right)}")
-    if np.isnan(values).any():
-        first = int(np.argmax(np.isnan(values)))
-        _validation.refuse("score", f"is NaN at index {first} (zero-based)", "score every row")
-    return right, values

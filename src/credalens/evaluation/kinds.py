@@ -1,6 +1,6 @@
-"""The one rule that calls a prediction clear, ambiguous, unknown or both.
+"""Classification of predictions as clear, ambiguous, unknown or both.
 
-It decides in ``credalens pick`` and in the report alike; see `Rule`.
+``credalens pick`` and the report use the same rule; see `Rule`.
 """
 
 from __future__ import annotations
@@ -9,37 +9,38 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from credalens import _validation
-from credalens._arrays import Array
-from credalens.distances import Distance, Kolmogorov, TotalVariation
-from credalens.measures import Interval, aleatoric_uncertainty
-from credalens.sets import ConvexHull
+from credalens._backend import Array
+from credalens.distances import Distance, Kolmogorov, TotalVariation, as_distance
+from credalens.evaluation.arguments import fraction
+from credalens.measures import Interval, aleatoric_uncertainty, quantify
+from credalens.sets import ConvexHull, as_credal_set
 
-#: Level that makes an input ambiguous, and the models disagree. Two sure models that contradict
-#: each other span risks from 0 to 1/2, with midpoint 1/4; three reach 1/3, four 3/8: these are
-#: unknown, and more are both. Two classes at 60:40 are ambiguous.
-SECOND_LOOK = 0.4
+#: Default level of the rule. Two certain members that contradict each other have risks from 0 to
+#: 1/2, with midpoint 1/4; three reach 1/3, four 3/8: these are unknown, and more are both. Two
+#: classes at 60:40 are ambiguous.
+REVIEW_THRESHOLD = 0.4
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What an ensemble knows of a prediction, and what to do about it."""
+    """A kind of prediction, its meaning and the recommended action."""
 
     name: str
     meaning: str
-    #: The same of a single model, which cannot disagree.
+    #: The meaning for a single model, which cannot disagree.
     meaning_of_one: str
     advice: str
     ambiguous: bool = False
     unknown: bool = False
 
-    def told(self, n_models: int) -> str:
-        """Return what it means for so many models."""
+    def describe(self, n_models: int) -> str:
+        """Return the meaning for this number of models."""
         return self.meaning if n_models > 1 else self.meaning_of_one
 
 
-#: In the order of their codes: the first bit is ambiguity, the second disagreement.
+#: Indexed by code: bit 0 is ambiguity, bit 1 disagreement.
 KINDS = (
     Kind(
         "clear",
@@ -49,8 +50,8 @@ KINDS = (
     ),
     Kind(
         "ambiguous",
-        "the models agree that the input is hard to tell",
-        "the model finds the input hard to tell",
+        "the models agree that the input is hard to classify",
+        "the model finds the input hard to classify",
         "Ask a person or measure more: more training will hardly help.",
         ambiguous=True,
     ),
@@ -72,41 +73,74 @@ KINDS = (
 )
 
 
+def kinds(
+    Q: Any, distance: Any = "tv", *, review_threshold: float = REVIEW_THRESHOLD
+) -> NDArray[np.str_]:
+    """Classify each prediction as clear, ambiguous, unknown or both.
+
+    Parameters
+    ----------
+    Q : credal set, or array-like of shape (..., M, K)
+        An array stands for the convex hulls of its M rows.
+    distance : str or distance, default="tv"
+        The distance between distributions.
+    review_threshold : float in (0, 1), default=0.4
+        Level t of the rule, in units of the largest risk.
+
+    Returns
+    -------
+    array of str, shape (...)
+        ``"clear"``, ``"ambiguous"``, ``"unknown"`` or ``"both"``.
+
+    Notes
+    -----
+    For total variation, a prediction is *ambiguous* if the midpoint of its aleatoric interval is at
+    least t, and *unknown* if its epistemic uncertainty is at least t / 2, i.e. if two members have
+    a distance of at least t. For other distances t is scaled by the largest risk of K classes.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> agree, ambiguous = [[0.9, 0.1], [0.8, 0.2]], [[0.5, 0.5], [0.4, 0.6]]
+    >>> cl.kinds([agree, ambiguous, [[0.9, 0.1], [0.2, 0.8]]]).tolist()
+    ['clear', 'ambiguous', 'unknown']
+    """
+    Q = as_credal_set(Q)
+    metric = as_distance(distance, Q.n_classes)
+    rule = make_rule(review_threshold, metric, Q.n_classes)
+    u = quantify(Q, metric)
+    return np.array([kind.name for kind in KINDS])[rule.codes(u.aleatoric, u.epistemic)]
+
+
 @dataclass(frozen=True)
 class Rule:
-    """The two thresholds that tell the kinds apart.
+    """The two thresholds that separate the kinds; see `kinds`.
 
-    A prediction is *ambiguous* if the midpoint of its aleatoric interval is at least ``level``
-    times ``risk``: the plausible models see about that risk. It is *unknown* if epistemic
-    uncertainty is at least half of that: two models are ``level`` times ``risk`` or more apart. It
-    may be *both*; what is neither is *clear*. What is ambiguous alone, no model finds easy: the
-    interval is no wider than twice the epistemic uncertainty, and its lower end is at least half of
-    ``level`` times ``risk``. Where the models contradict one another it begins lower, and the risk
-    may be anything.
-
-    Neither the midpoint nor epistemic uncertainty is ever larger than total uncertainty, so that
-    what has less of it than half of ``level`` times ``risk`` (0.2 for total variation) is clear.
+    Every member of a prediction that is ambiguous but not unknown has a risk of at least half of
+    the threshold, since the aleatoric interval is at most twice as wide as the epistemic
+    uncertainty. Neither the midpoint nor epistemic uncertainty exceeds total uncertainty, so
+    predictions with total uncertainty below half of the threshold are clear.
     """
 
-    #: Share of what can be that counts.
+    #: Threshold as a share of the largest risk.
     level: float
-    #: Largest distance between two sure predictions: 1 for total variation.
+    #: Largest distance between two Dirac measures: 1 for total variation.
     scale: float
-    #: Largest risk of any distribution over K classes, times K / (K - 1): 1 for total variation.
+    #: Largest risk of a distribution over K classes, times K / (K - 1): 1 for total variation.
     risk: float
 
     @property
     def aleatoric(self) -> float:
-        """Midpoint of the aleatoric interval from which an input is ambiguous."""
+        """Smallest midpoint of the aleatoric interval of an ambiguous prediction."""
         return self.level * self.risk
 
     @property
     def epistemic(self) -> float:
-        """Epistemic uncertainty, half a distance, from which models disagree."""
+        """Smallest epistemic uncertainty, half a distance, of an unknown prediction."""
         return self.aleatoric / 2
 
     def codes(self, aleatoric: Interval, epistemic: Any) -> Array:
-        """Return the positions in `KINDS`.
+        """Return the indices into `KINDS`.
 
         Examples
         --------
@@ -114,26 +148,23 @@ class Rule:
         >>> Rule(0.4, 1.0, 1.0).codes(risks, [0.1, 0.1, 0.3, 0.3])
         array([0, 1, 2, 3], dtype=uint8)
         """
-        # Rounding in either precision does not decide.
+        # The slack makes the result independent of rounding in either precision.
         slack = 1e-6 * self.scale
         lower, upper, apart = (np.asarray(x, np.float64) + slack for x in (*aleatoric, epistemic))
         ambiguous, unknown = (lower + upper) / 2 >= self.aleatoric, apart >= self.epistemic
         return ambiguous.astype(np.uint8) + 2 * unknown.astype(np.uint8)
 
 
-def make_rule(level: Any, distance: Distance, n_classes: int) -> Rule:
-    """Return the rule at `level` for a distance, whose unit may be anything."""
-    try:
-        number = float(level)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not 0 < number < 1:
-        _validation.refuse("second_look", f"is {level!r}", "pass a number between 0 and 1")
+def make_rule(
+    level: Any, distance: Distance, n_classes: int, name: str = "review_threshold"
+) -> Rule:
+    """Return the rule at `level` for a distance in any unit; errors name the argument `name`."""
+    level = fraction(level, name)
     if n_classes == 1 or isinstance(distance, TotalVariation):
-        return Rule(number, 1.0, 1.0)
-    everything = ConvexHull(np.eye(n_classes)[None])
-    risk = float(aleatoric_uncertainty(everything, distance).upper[0])
-    return Rule(number, _largest(distance, n_classes), risk * n_classes / (n_classes - 1))
+        return Rule(level, 1.0, 1.0)
+    simplex = ConvexHull(np.eye(n_classes)[None])
+    risk = float(aleatoric_uncertainty(simplex, distance).upper[0])
+    return Rule(level, _largest(distance, n_classes), risk * n_classes / (n_classes - 1))
 
 
 def _largest(distance: Distance, n_classes: int) -> float:

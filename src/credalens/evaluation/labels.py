@@ -1,4 +1,4 @@
-"""True classes, as names or indices."""
+"""True labels, given as names or indices, as class indices."""
 
 from __future__ import annotations
 
@@ -8,50 +8,132 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalens._arrays import Array
+from credalens import _validation
+from credalens._backend import Array, to_numpy
 
-#: Stands for a label that is no class.
+#: Index of a label that is not a class.
 UNKNOWN = -1
+#: Index of a row whose label is missing or ignored.
+UNLABELLED = -2
+
+
+def class_indices(y: Any, batch_shape: tuple[int, ...], n_classes: int) -> NDArray[np.intp]:
+    """Return labels as class indices of shape `batch_shape`; raise ValueError for other values."""
+    labels = to_numpy(y, "y")
+    if labels.shape != batch_shape:
+        _validation.raise_invalid(
+            "y", f"has shape {labels.shape}", f"pass labels of shape {batch_shape}"
+        )
+    if labels.size == 0:
+        return np.zeros(batch_shape, np.intp)
+    if labels.dtype.kind not in "iub":
+        _validation.raise_invalid(
+            "y",
+            f"has dtype {labels.dtype}",
+            f"pass class indices, integers from 0 to {n_classes - 1}, in the order of the columns",
+        )
+    outside = (labels < 0) | (labels >= n_classes)
+    if outside.any():
+        where = tuple(np.argwhere(outside)[0])
+        at = f" at index {_validation.format_index(where)} (zero-based)" if where else ""
+        _validation.raise_invalid(
+            "y", f"is {labels[where]}{at}", f"classes are 0 to {n_classes - 1}"
+        )
+    return labels.astype(np.intp)
 
 
 def label_indices(
     labels: Array, class_names: tuple[str, ...] | None, n_classes: int
 ) -> NDArray[np.intp]:
-    """Return labels, given as names or indices, as indices; `UNKNOWN` where they are neither.
+    """Return labels ``(n,)``, given as class names or indices, as indices; `UNKNOWN` for others.
 
-    If a class is called by a number, numbers are names: if the classes are called 1, 2, 3, then a
-    label 1 is the first class and 0 is none. 1.0 in a text is 1, unless a class is called 1.0:
-    pandas writes integers so if one was ever missing. False and True, also in a text and in
-    capitals or not, are 0 and 1; if a class is called by one of them, they are names.
+    If a class name is a number, numeric labels are names: with classes 1, 2, 3, label 1 is the
+    first class and label 0 is unknown. The text "1.0" is read as 1 unless a class has that name:
+    pandas writes integers as floats if a value was missing. False and True, also as text in any
+    case, are 0 and 1 unless a class has such a name. Other names are compared without regard to
+    case if no two classes differ only in that.
     """
-    names_are_numbers = numbered(class_names)
-    if labels.dtype.kind in "iu" and not names_are_numbers:
+    names_are_numbers = has_numeric_names(class_names)
+    if labels.dtype.kind in "iuf" and not names_are_numbers:
         inside = (labels >= 0) & (labels < n_classes)
-        return np.where(inside, labels, UNKNOWN).astype(np.intp)
+        if labels.dtype.kind == "f":
+            inside &= labels == np.floor(np.where(inside, labels, 0))
+        # Of unsigned labels, the sentinel would wrap; of NaN, the conversion is undefined.
+        indices = np.where(inside, labels, np.zeros_like(labels)).astype(np.intp)
+        indices[~inside] = UNKNOWN
+        return indices
     table = {str(i): i for i in range(n_classes)} if not names_are_numbers else {}
     table.update({name: i for i, name in enumerate(class_names or ())})
-    truths = {name.lower(): i for name, i in table.items() if name.lower() in ("false", "true")}
-    if not truths:
-        numbers = {"false": "0", "true": "1"}
-        truths = {word: table[text] for word, text in numbers.items() if text in table}
-    for word, i in truths.items():
+    booleans = {name.lower(): i for name, i in table.items() if name.lower() in ("false", "true")}
+    if not booleans:
+        digits = {"false": "0", "true": "1"}
+        booleans = {word: table[text] for word, text in digits.items() if text in table}
+    for word, i in booleans.items():
         table = {word: i, word.title(): i, word.upper(): i} | table
-    found = (_found(table, label) for label in labels.tolist())
-    return np.fromiter(found, np.intp, len(labels))
+    folded = _case_insensitive(class_names or ())
+
+    def index(label: Any) -> int:
+        text = _text(label)
+        for names, key in ((table, text), (table, canonical_text(label)), (folded, _fold(text))):
+            if key in names:
+                return names[key]
+        return UNKNOWN
+
+    return np.fromiter(map(index, labels.tolist()), np.intp, len(labels))
 
 
-def numbered(class_names: tuple[str, ...] | None) -> bool:
-    """Tell whether a class is called by a number, so that numbers are no indices."""
+def _fold(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
+def _case_insensitive(class_names: tuple[str, ...]) -> dict[str, int]:
+    """Return the indices of names without regard to case; none if two names then are equal."""
+    folded = {_fold(name): i for i, name in enumerate(class_names)}
+    return folded if len(folded) == len(class_names) else {}
+
+
+def label_distributions(labels: Array) -> tuple[NDArray[np.intp], Array | None]:
+    """Return the most probable class of rows ``(n, K)``, and the rows as distributions.
+
+    Parameters
+    ----------
+    labels : array of shape (n, K)
+        One-hot rows, distributions, or counts of annotators. A row of zeros, or with NaN, has no
+        label.
+
+    Returns
+    -------
+    indices : array of int, shape (n,)
+        The first of several most probable classes; `UNLABELLED` for a row without a label, and
+        `UNKNOWN` for one that cannot be a distribution.
+    distributions : array of float, shape (n, K), or None
+        Rows that sum to 1, NaN without a label; ``None`` if all are one-hot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> label_distributions(np.array([[3, 1], [0, 4]]))
+    (array([0, 1]), array([[0.75, 0.25], [0.  , 1.  ]]))
+    """
+    rows = np.asarray(labels, np.float64)
+    missing = np.isnan(rows).any(axis=1) | (rows == 0).all(axis=1)
+    with np.errstate(invalid="ignore"):
+        invalid = ~missing & ~((rows >= 0) & (rows < np.inf)).all(axis=1)
+        sums = rows.sum(axis=1)
+        shares = rows / np.where(missing | invalid, np.nan, sums)[:, None]
+    indices = np.where(missing | invalid, 0.0, rows.argmax(axis=1)).astype(np.intp)
+    indices[missing], indices[invalid] = UNLABELLED, UNKNOWN
+    one_hot = ((rows == 0) | (rows == 1)).all(axis=1) & (sums == 1)
+    return indices, None if (one_hot | missing | invalid).all() else shares
+
+
+def has_numeric_names(class_names: tuple[str, ...] | None) -> bool:
+    """Return whether a class name is a number, so that numeric labels are names, not indices."""
     return class_names is not None and any(name.isdecimal() for name in class_names)
 
 
-def _found(table: dict[str, int], label: Any) -> int:
-    index = table.get(_text(label))
-    return table.get(plain(label), UNKNOWN) if index is None else index
-
-
-def plain(value: Any) -> str:
-    """Return a label or an identifier as text, the same for 1, 1.0, "1.0" and b"1"."""
+def canonical_text(value: Any) -> str:
+    """Return a label or an identifier as text, equal for 1, 1.0, "1.0" and b"1"."""
     text = _text(value)
     whole = re.fullmatch(r"(-?\d+)\.0+", text)
     return whole[1] if whole else text
@@ -64,8 +146,8 @@ def _text(value: Any) -> str:
 
 
 def is_missing(label: Any) -> bool:
-    """Say whether a label is None, NaN, or what pandas has for them."""
+    """Return whether a label is None, NaN, or pandas' equivalent of these."""
     try:
         return label is None or bool(label != label)
-    except TypeError:  # pandas.NA, which is neither equal nor unequal
+    except TypeError:  # pandas.NA compares as neither equal nor unequal
         return True

@@ -1,4 +1,4 @@
-"""Why an instance is uncertain, in words."""
+"""Explanations of uncertain predictions in words."""
 
 from __future__ import annotations
 
@@ -8,92 +8,101 @@ from typing import Any
 
 import numpy as np
 
-from credalens._arrays import Array
+from credalens._backend import Array
 from credalens.distances import Distance, as_distance
-from credalens.evaluation.kinds import KINDS, SECOND_LOOK, make_rule
+from credalens.evaluation.kinds import KINDS, REVIEW_THRESHOLD, make_rule
+from credalens.evaluation.likelihood import member_array
 from credalens.measures import quantify
-from credalens.sets import ConvexHull
 
 
 @dataclass(frozen=True)
 class Reason:
-    """What makes one instance uncertain."""
+    """The kind of one prediction, and the evidence for it; see `reasons`.
 
-    #: Name of one of the `KINDS`.
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> cl.reasons([[[0.9, 0.1], [0.2, 0.8]]])[0].kind
+    'unknown'
+    """
+
+    #: ``"clear"``, ``"ambiguous"``, ``"unknown"`` or ``"both"``; see `kinds`.
     kind: str
-    #: A sentence for the person who gets the case.
+    #: One sentence for the reviewer of the prediction.
     text: str
-    #: The two members that are farthest apart, and the class that each puts first; ``None`` where
-    #: all are alike.
-    models: tuple[str, str] | None
+    #: Names of the two members with the largest distance; None if all members are equal.
+    members: tuple[str, str] | None
+    #: The most probable class of each of these members.
     classes: tuple[str, str] | None
 
 
-def explain(
+def reasons(
     members: Any,
     distance: Any = "tv",
     *,
-    models: Sequence[str] | None = None,
-    classes: Sequence[str] | None = None,
-    second_look: float = SECOND_LOOK,
+    member_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    review_threshold: float = REVIEW_THRESHOLD,
 ) -> list[Reason]:
-    """Say for each instance whether it is clear, ambiguous, unknown, or both, and what shows it.
+    """Explain in words why each prediction is clear, ambiguous, unknown or both.
 
     Parameters
     ----------
     members : array-like of shape (n, M, K), or ConvexHull
+        M predictions over K classes for each of n instances.
     distance : str or distance, default="tv"
-        The geometry on distributions.
-    models, classes : sequence of str, optional
-        Names of members and classes; their positions by default.
-    second_look : float, default=0.4
-        The level of the rule, see `credalens.evaluation.kinds.Rule`.
+        The distance between distributions.
+    member_names, class_names : sequence of str, optional
+        Names of members and classes; by default their indices.
+    review_threshold : float in (0, 1), default=0.4
+        Level of the rule; see `kinds`.
 
     Returns
     -------
     list of Reason
+        One per instance.
 
     Examples
     --------
-    >>> explain([[[0.9, 0.1], [0.2, 0.8]]], models=["a", "b"], classes=["cat", "dog"])[0].text
+    >>> import credalens as cl
+    >>> members = [[[0.9, 0.1], [0.2, 0.8]]]
+    >>> cl.reasons(members, member_names=["a", "b"], class_names=["cat", "dog"])[0].text
     'the models disagree: a says cat (0.90), b says dog (0.80)'
     """
-    Q = members if isinstance(members, ConvexHull) else ConvexHull(members)
-    points = np.asarray(Q.plain().members)
+    Q, points = member_array(members)
     _, M, K = points.shape
-    models = [f"model {m}" for m in range(M)] if models is None else models
-    called = [f"class {k}" for k in range(K)] if classes is None else classes
-    classes = [str(k) for k in range(K)] if classes is None else classes
-    geometry = as_distance(distance, K)
-    u = quantify(Q, geometry)
-    codes = make_rule(second_look, geometry, K).codes(u.aleatoric, u.epistemic)
-    reasons = []
-    for i, pair in enumerate(widest_pairs(points, geometry)):
-        kind, shown = KINDS[codes[i]], []
+    names = [f"model {m}" for m in range(M)] if member_names is None else member_names
+    labels = [str(k) for k in range(K)] if class_names is None else class_names
+    in_text = [f"class {k}" for k in range(K)] if class_names is None else class_names
+    metric = as_distance(distance, K)
+    u = quantify(Q, metric)
+    codes = make_rule(review_threshold, metric, K).codes(u.aleatoric, u.epistemic)
+    explained = []
+    for i, pair in enumerate(widest_pairs(points, metric)):
+        kind, evidence = KINDS[codes[i]], []
         if kind.ambiguous:
-            shown.append(f"risk {_range(float(u.aleatoric.lower[i]), float(u.aleatoric.upper[i]))}")
+            ends = (f"{float(end[i]):.2f}" for end in u.aleatoric)
+            evidence.append(f"risk {' to '.join(dict.fromkeys(ends))}")
         if kind.unknown and pair is not None:
-            shown.append("".join(apart(points[i, pair], [models[m] for m in pair], called)))
-        if not shown:
-            shown.append(f"total uncertainty {float(u.total[i]):.2f}")
-        text = f"{kind.told(M)}: {'; '.join(shown)}"
+            evidence.append("".join(apart(points[i, pair], [names[m] for m in pair], in_text)))
+        if not evidence:
+            evidence.append(f"total uncertainty {float(u.total[i]):.2f}")
+        text = f"{kind.describe(M)}: {'; '.join(evidence)}"
         if pair is None:
-            reasons.append(Reason(kind.name, text, None, None))
+            explained.append(Reason(kind.name, text, None, None))
         else:
             (a, b), (first, second) = pair, points[i, pair].argmax(axis=1)
-            reasons.append(
-                Reason(kind.name, text, (models[a], models[b]), (classes[first], classes[second]))
+            explained.append(
+                Reason(kind.name, text, (names[a], names[b]), (labels[first], labels[second]))
             )
-    return reasons
-
-
-def _range(lower: float, upper: float) -> str:
-    ends = dict.fromkeys((f"{lower:.2f}", f"{upper:.2f}"))
-    return " to ".join(ends)
+    return explained
 
 
 def widest_pairs(points: Array, distance: Distance) -> list[list[int] | None]:
-    """Return the two members farthest apart in each instance of ``(n, M, K)``, if there are two."""
+    """Return the two members of ``(n, M, K)`` with the largest distance in each instance.
+
+    None where all members are equal.
+    """
     n, M, _ = points.shape
     rows = points.astype(np.float64)
     widest, pairs = np.zeros(n), np.full((n, 2), -1)
@@ -106,10 +115,10 @@ def widest_pairs(points: Array, distance: Distance) -> list[list[int] | None]:
 
 
 def apart(rows: Array, models: Sequence[str], classes: Sequence[str]) -> list[str]:
-    """Say what two models make of an instance, each by the class that it puts first.
+    """Describe how two predictions differ, by the most probable class of each.
 
-    Where that is the same, both by the class that they differ on most. Names stay pieces of their
-    own, for pages that mark them.
+    If both have the same one, by the class with the largest difference. The text is returned in
+    pieces, with names as pieces of their own, so that a page can mark them up.
 
     Examples
     --------

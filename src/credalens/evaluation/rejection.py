@@ -1,19 +1,26 @@
-"""Selective prediction: the accuracy of what is kept."""
+"""Rejection order and accuracy-rejection curves of a score."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Number
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credalens import _validation
-from credalens._arrays import Array
-from credalens.evaluation.labels import is_missing
-from credalens.measures import Interval
+from credalens._backend import Array
+from credalens._results import TableResult, check_slice
+from credalens.evaluation.arguments import score_keys
+from credalens.evaluation.losses import (
+    Loss,
+    check_length,
+    drop_weightless,
+    instance_losses,
+    instance_weights,
+)
+from credalens.evaluation.risk_coverage import TIES, RiskCoverage, retention_order
 
 
 def rejection_order(score: Any) -> NDArray[np.intp]:
@@ -27,7 +34,7 @@ def rejection_order(score: Any) -> NDArray[np.intp]:
     Returns
     -------
     array of int, shape (n,)
-        Positions; equal scores keep their original order.
+        Indices of the instances; equal scores keep their original order.
 
     Examples
     --------
@@ -35,32 +42,15 @@ def rejection_order(score: Any) -> NDArray[np.intp]:
     >>> cl.rejection_order([0.1, 0.9, 0.9, 0.5])
     array([1, 2, 3, 0])
     """
-    if isinstance(score, Interval):
-        keys = [_score(score.upper, "score.upper"), _score(score.lower, "score.lower")]
-        if keys[0].shape != keys[1].shape:
-            _validation.refuse(
-                "score",
-                f"has ends of lengths {len(keys[1])} and {len(keys[0])}",
-                "pass an Interval whose ends belong together",
-            )
-    else:
-        keys = [_score(score, "score")]
-    return np.lexsort([-key for key in keys])
+    return np.lexsort([-key for key in reversed(score_keys(score))])
 
 
-def _score(x: Any, name: str) -> Array:
-    score = _validation.vector(_validation.numeric(x, name), name).astype(np.float64)
-    if np.isnan(score).any():
-        first = int(np.argmax(np.isnan(score)))
-        _validation.refuse(
-            name, f"is NaN at index {first} (zero-based)", "give every instance a score"
-        )
-    return score
+@dataclass(frozen=True, eq=False, repr=False)
+class RejectionCurve(TableResult):
+    """Accuracy of the retained instances as a function of the rejected share.
 
-
-@dataclass(frozen=True, eq=False)
-class RejectionCurve:
-    """Accuracy on what is kept, for a growing share of rejected instances.
+    ``len(curve)`` is the number of points; a slice such as ``curve[:10]`` is the curve at these
+    points.
 
     Examples
     --------
@@ -68,16 +58,24 @@ class RejectionCurve:
     >>> curve = cl.rejection_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.1, 0.2, 0.9, 0.3], n_bins=4)
     >>> curve.accuracy.tolist(), curve.auc, curve.monotonicity_ratio
     ([0.75, 1.0, 1.0, 1.0], 0.9583333333333334, 1.0)
+    >>> curve[:2].to_pandas()
+       rejection  accuracy
+    0       0.00      0.75
+    1       0.25      1.00
     """
 
     #: Share of instances rejected, ``b / n_bins`` for b = 0 .. n_bins - 1.
     rejection: Array
-    #: Accuracy on the rest.
+    #: Accuracy of the retained instances, 1 minus their mean loss.
     accuracy: Array
+
+    _repr_rows: ClassVar[int] = 0
 
     @property
     def auc(self) -> float:
         """Area under the curve divided by its length: 1 for a perfect curve."""
+        if len(self) == 1:
+            return float(self.accuracy[0])
         heights = (self.accuracy[:-1] + self.accuracy[1:]) / 2
         return math.fsum(heights) / len(heights)
 
@@ -85,34 +83,57 @@ class RejectionCurve:
     def area(self) -> float:
         """Area under the curve over ``[0, (n_bins - 1) / n_bins]``.
 
-        González-García et al. (2026) print this one.
+        This is the value reported by González-García et al. (2026).
         """
-        return self.auc * float(self.rejection[-1])
+        return self.auc * float(self.rejection[-1] - self.rejection[0])
 
     @property
     def monotonicity_ratio(self) -> float:
         """Share of the steps that do not decrease."""
         return float(np.mean(np.diff(self.accuracy) >= 0))
 
-    def __repr__(self) -> str:
+    def __getitem__(self, points: slice) -> RejectionCurve:
+        points = check_slice(points, self)
+        return RejectionCurve(self.rejection[points], self.accuracy[points])
+
+    def _columns(self) -> dict[str, Array]:
+        return {"rejection": self.rejection, "accuracy": self.accuracy}
+
+    def _summary(self) -> str:
         return (
-            f"RejectionCurve(n_bins={len(self.rejection)}, auc={self.auc:.4f}, "
+            f"RejectionCurve(n_bins={len(self)}, auc={self.auc:.4f}, "
             f"monotonicity_ratio={self.monotonicity_ratio:.4f})"
         )
 
 
-def rejection_curve(y_true: Any, y_pred: Any, score: Any, n_bins: int = 30) -> RejectionCurve:
+def rejection_curve(
+    y_true: Any,
+    y_pred: Any,
+    score: Any,
+    n_bins: int = 30,
+    *,
+    loss: Loss = None,
+    sample_weight: Any = None,
+    ties: str = "average",
+) -> RejectionCurve:
     """Return the accuracy-rejection curve of a score.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
-        Labels and predictions: integers or strings, of the same kind.
+        Labels and predictions, both integers or both strings. With another loss as in
+        `selective_metrics`.
     score : array-like of shape (n,), or Interval
         Larger means more uncertain; see `rejection_order`.
     n_bins : int, default=30
         Number of points on the curve, at least 2. At point b, ``b * n // n_bins`` instances are
         rejected.
+    loss, sample_weight : optional
+        As in `selective_metrics`. The accuracy is 1 minus the mean loss. With weights of sum W,
+        the rejected weight at point b is ``b * W / n_bins``, rounded down if W is a whole number.
+    ties : {"average", "first"}, default="average"
+        ``"average"``: the expectation over random orders of instances of equal score.
+        ``"first"``: these are rejected in their original order, as in the tables of the paper.
 
     Returns
     -------
@@ -126,40 +147,24 @@ def rejection_curve(y_true: Any, y_pred: Any, score: Any, n_bins: int = 30) -> R
     array([0.75, 1.  , 1.  , 1.  ])
     >>> curve
     RejectionCurve(n_bins=4, auc=0.9583, monotonicity_ratio=1.0000)
+    >>> cl.rejection_curve([0, 1, 1, 0], [0, 1, 0, 0], [1, 1, 1, 1], n_bins=4).accuracy
+    array([0.75, 0.75, 0.75, 0.75])
     """
-    truth, predicted = _labels(y_true, "y_true"), _labels(y_pred, "y_pred")
+    losses = instance_losses(y_true, y_pred, loss, ("y_true", "y_pred"))
     bins = _validation.whole_number(n_bins, "n_bins", least=2)
-    order = rejection_order(score)
-    for name, size in (("y_pred", len(predicted)), ("score", len(order))):
-        if size != len(truth):
-            _validation.refuse(name, f"has {size} entries", f"pass {len(truth)}, as in y_true")
-    if len(truth) == 0:
-        _validation.refuse("y_true", "is empty", "a curve needs at least one instance")
-    if (truth.dtype.kind in "biuf") != (predicted.dtype.kind in "biuf"):
-        _validation.refuse(
-            "y_pred",
-            f"has dtype {predicted.dtype}, y_true has {truth.dtype}",
-            "pass labels of the same kind",
-        )
-    kept_correct = np.cumsum((truth == predicted)[order][::-1])[::-1]
-    rejected = np.array([b * len(truth) // bins for b in range(bins)])
-    accuracy = kept_correct[rejected] / (len(truth) - rejected)
-    return RejectionCurve(np.arange(bins) / bins, accuracy)
+    _validation.one_of(ties, "ties", TIES)
+    keys = score_keys(score)
+    check_length(keys[0].shape, "score", len(losses), "y_true")
+    weights = instance_weights(sample_weight, len(losses))
+    losses, weights, keys = drop_weightless(losses, weights, keys)
+    curve = RiskCoverage.from_instances(losses, weights, *retention_order(keys, ties))
+    total = float(curve.end_weight[-1])
+    retained = total - rejected_counts(int(total) if total.is_integer() else total, bins)
+    return RejectionCurve(np.arange(bins) / bins, curve.quality_at(retained))
 
 
-def _labels(y: Any, name: str) -> Array:
-    labels = _validation.vector(y, name)
-    if labels.dtype.kind == "S":
-        return np.char.decode(labels, "utf-8")
-    kind = labels.dtype.kind
-    if kind == "O":
-        missing = np.array([is_missing(label) for label in labels], bool)
-    else:
-        missing = np.isnan(labels) if kind == "f" else np.zeros(1, bool)
-    if missing.any():
-        first = int(np.argmax(missing))
-        word = str(labels[first]).replace("nan", "NaN")
-        _validation.refuse(name, f"is {word} at index {first} (zero-based)", "drop unlabelled rows")
-    if kind == "O" and any(all(isinstance(y, one) for y in labels) for one in (str, Number)):
-        return np.array(labels.tolist())  # as what they all are
-    return labels
+def rejected_counts(n: float, n_bins: int) -> NDArray[Any]:
+    """Return the weight that is rejected at each point of a curve, whole numbers if n is one."""
+    if isinstance(n, int):
+        return np.array([b * n // n_bins for b in range(n_bins)])
+    return np.arange(n_bins) * n / n_bins

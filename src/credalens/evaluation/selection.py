@@ -1,4 +1,4 @@
-"""Rejection curves of more rows than memory holds: exact counts, without sorting."""
+"""Rejection curves of data that does not fit in memory, by radix selection instead of sorting."""
 
 from __future__ import annotations
 
@@ -9,35 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalens import _validation
-from credalens._arrays import Array
-from credalens.evaluation.bootstrap import REJECTED, ScoreQuality
+from credalens._backend import Array
+from credalens.evaluation.bootstrap import BootstrapResult, make_result, metric_ranks
 from credalens.evaluation.rejection import RejectionCurve
 
-#: A block of rows: whether each was right, and the ends of its score, most important first. A
-#: score has one end, an interval its lower and its upper end.
+#: A block of rows: whether each prediction is correct, and the sort keys of the score, most
+#: significant first: one array, or the lower and the upper ends of an interval.
 ScoredBlock = tuple[Array, Sequence[Array]]
-#: Bits of a score that are looked at in one pass over the rows.
+#: Bits of a sort key that one pass over the rows examines.
 DIGIT = 16
 
 
 def streamed_quality(
-    blocks: Callable[[], Iterable[ScoredBlock]], n: int, n_bins: int = 30
-) -> ScoreQuality:
-    """Return what `score_quality` returns without resamples, from rows that stay where they are.
+    blocks: Callable[[], Iterable[ScoredBlock]], n: int, n_bins: int = 30, ties: str = "average"
+) -> BootstrapResult:
+    """Return what `bootstrap` returns without resamples, reading the n rows block by block.
 
-    Parameters
-    ----------
-    blocks : callable
-        Gives all rows, block by block, in their original order, each time it is called.
-    n : int
-        Number of rows.
-    n_bins : int, default=30
-        Points on the curve.
-
-    Returns
-    -------
-    ScoreQuality
-        Bit for bit that of `score_quality`; the ends of the intervals are NaN.
+    `blocks` returns an iterable over all rows, in blocks and in their original order, at each call.
+    Curve, AUC, monotonicity ratio and accuracies are bitwise equal to those of `bootstrap`; the
+    other metrics, which need all scores at once, and the ends of the intervals are NaN.
 
     Examples
     --------
@@ -47,92 +37,85 @@ def streamed_quality(
     >>> streamed_quality(lambda: halves, 100).accuracy_at[:, 0].round(3).tolist()
     [0.9, 1.0, 1.0, 1.0]
     """
-    rejected = [b * n // n_bins for b in range(n_bins)]
-    shares = [round(100 * share) * n // 100 for share in REJECTED]
-    ranks = np.array([*rejected, *shares])
-    right = right_among_first(blocks, [*ranks.tolist(), n])
-    accuracy = (right[-1] - right[:-1]) / (n - ranks)
+    ranks = metric_ranks(n, n_bins)
+    accuracy = right_among_last(blocks, ranks.tolist(), ties) / (n - ranks)
     curve = RejectionCurve(np.arange(n_bins) / n_bins, accuracy[:n_bins])
-    values = np.array([curve.auc, curve.monotonicity_ratio, *accuracy[n_bins:]])
-    told = np.stack([values, *2 * [np.full(len(values), np.nan)]], axis=1)
-    return ScoreQuality(curve, told[0], told[1], told[2:])
+    return make_result(curve, accuracy[n_bins:])
 
 
-def right_among_first(
-    blocks: Callable[[], Iterable[ScoredBlock]], ranks: Sequence[int]
-) -> NDArray[np.int64]:
-    """Return how many of the first rows in `rejection_order` are right.
+def right_among_last(
+    blocks: Callable[[], Iterable[ScoredBlock]], ranks: Sequence[int], ties: str = "average"
+) -> Array:
+    """Return how many rows are correct after the first ones in `rejection_order`.
 
-    Parameters
-    ----------
-    blocks : callable
-        Gives all rows, block by block, in their original order, each time it is called.
-    ranks : sequence of int
-        For each r, the first r rows of the order are counted: the most uncertain ones, equal scores
-        in their original order.
+    For each rank r below the number of rows, the first r are the most uncertain ones. Of equal
+    scores, these are the first in the original order for ``ties="first"``, and for
+    ``ties="average"`` the result is the expectation over random orders. `blocks` is as in
+    `streamed_quality`.
 
-    Returns
-    -------
-    array of int, shape (len(ranks),)
-
-    Notes
-    -----
-    A selection by digits, as in a radix sort, but nothing is moved. Scores are read as integers
-    that have the same order. A pass over the rows counts them, and those that are right, by the
-    first `DIGIT` bits, which tells for every rank in which bin it falls; the next pass counts the
-    rows of these bins by the next bits, and so on: two passes for single and four for double
-    precision, twice as many for intervals. A last pass counts among rows that are equal to the row
-    at a rank, in their order. All counts are exact, so that the result does not depend on how the
-    rows are cut. Memory: one block, and ``2**DIGIT`` pairs of counts a rank.
+    Most-significant-digit radix selection. Scores are mapped to unsigned integers of the same
+    order. A pass over the rows counts rows and correct rows by the first `DIGIT` bits, which gives
+    the bin of every rank; the next pass counts the rows of these bins by the next bits. Single
+    precision needs two passes, double precision four, intervals twice as many. The last bins have
+    the rows that are equal to the row at a rank; for ``ties="first"`` one more pass counts the
+    first of them. All counts are exact integers, so the result does not depend on the block size.
+    Memory: one block, and ``2**DIGIT`` pairs of counts per rank.
 
     Examples
     --------
     >>> import numpy as np
-    >>> right = np.array([True, False, True, True])
+    >>> correct = np.array([True, False, True, True])
     >>> score = np.array([0.1, 0.9, 0.9, 0.5])
-    >>> right_among_first(lambda: [(right, [score])], [1, 2, 3])
-    array([0, 1, 2])
+    >>> right_among_last(lambda: [(correct, [score])], [0, 1, 2, 3], ties="first")
+    array([3., 3., 2., 1.])
+    >>> right_among_last(lambda: [(correct, [score])], [0, 1, 2, 3])
+    array([3. , 2.5, 2. , 1. ])
     """
     wanted = np.asarray(ranks, dtype=np.int64)
-    digits = 0
-    #: Of each rank: the digits known of the row there, and what lies before all rows with these.
+    total, digits = 0, 0
+    #: For each rank: the known digits of the row there, and the counts before and of the rows with
+    #: these: rows, correct rows.
     known: list[tuple[int, ...]] = [()] * len(wanted)
-    before = np.zeros((2, len(wanted)), np.int64)  # rows, right rows
+    before, equal = np.zeros((2, 2, len(wanted)), np.int64)
     while True:
         bins = sorted(set(known))
         counts = np.zeros((2, len(bins), 1 << DIGIT), np.int64)
-        for hits, columns in _digits(blocks()):
+        for correct, columns in _digits(blocks()):
             digits = columns.shape[0]
             if len(known[0]) == digits:
                 break
-            _count(counts, hits, columns, bins)
+            _count(counts, correct, columns, bins)
         if len(known[0]) == digits:
             break
         ends = np.cumsum(counts, axis=2)
+        total = total or int(ends[1, 0, -1])
         for i, prefix in enumerate(known):
             at = bins.index(prefix)
-            rank = wanted[i] - before[0, i]
-            # The bin that holds the row at the rank, the last one where all rows come before it.
-            bin_ = min(int(np.searchsorted(ends[0, at], rank, side="right")), (1 << DIGIT) - 1)
+            bin_ = int(np.searchsorted(ends[0, at], wanted[i] - before[0, i], side="right"))
             if bin_:
                 before[:, i] += ends[:, at, bin_ - 1]
+            equal[:, i] = counts[:, at, bin_]
             known[i] = (*prefix, bin_)
-    right: NDArray[np.int64] = before[1] + _ties(blocks, known, wanted - before[0])
-    return right
+    rejected = wanted - before[0]  # of the rows that are equal to the row at the rank
+    if ties == "first":
+        return np.asarray(total - before[1] - _first_ties(blocks, known, rejected), np.float64)
+    # Summed like `RiskCoverage.quality_at`, from the rows that are less uncertain.
+    after = total - before[1] - equal[1]
+    return np.asarray(after + (equal[0] - rejected) * equal[1] / equal[0])
 
 
-def _count(counts: Array, right: Array, columns: Array, bins: list[tuple[int, ...]]) -> None:
-    """Add the rows of a block to the counts of the bins that their first digits belong to."""
+def _count(counts: Array, correct: Array, columns: Array, bins: list[tuple[int, ...]]) -> None:
+    """Add the rows of a block to the counts of the bins given by their first digits."""
     depth = len(bins[0])
     for i, prefix in enumerate(bins):
         inside = _matching(columns, prefix)
-        digit, hits = columns[depth][inside], right[inside]
+        digit = columns[depth][inside]
         counts[0, i] += np.bincount(digit, minlength=1 << DIGIT)
-        counts[1, i] += np.bincount(digit[hits], minlength=1 << DIGIT)
+        counts[1, i] += np.bincount(digit[correct[inside]], minlength=1 << DIGIT)
 
 
 def _matching(columns: Array, prefix: tuple[int, ...]) -> Any:
-    """Return which rows begin with these digits."""
+    """Return the rows whose first digits are `prefix`."""
     if not prefix:
         return slice(None)
     rows = np.flatnonzero(columns[0] == prefix[0])
@@ -141,41 +124,42 @@ def _matching(columns: Array, prefix: tuple[int, ...]) -> Any:
     return rows
 
 
-def _ties(
+def _first_ties(
     blocks: Callable[[], Iterable[ScoredBlock]], known: list[tuple[int, ...]], left: Array
 ) -> NDArray[np.int64]:
-    """Return how many of the first `left` rows with the digits `known` are right."""
+    """Return how many of the first `left` rows with the digits `known` are correct."""
     left = left.copy()
     found = np.zeros(len(left), np.int64)
-    for right, columns in _digits(blocks()):
+    for correct, columns in _digits(blocks()):
         if not left.any():
             break
         for i, prefix in enumerate(known):
             if left[i]:
                 rows = _matching(columns, prefix)[: left[i]]
-                found[i] += np.count_nonzero(right[rows])
+                found[i] += np.count_nonzero(correct[rows])
                 left[i] -= len(rows)
     return found
 
 
 def _digits(blocks: Iterable[ScoredBlock]) -> Iterator[tuple[Array, Array]]:
-    """Yield what was right and the scores as digits ``(d, r)``, larger scores first."""
-    for right, ends in blocks:
-        columns = [column for end in ends for column in _split(end)]
-        yield np.asarray(right, bool), np.stack(columns)
+    """Yield correctness and the score digits ``(n_digits, n_rows)`` of each block."""
+    for correct, keys in blocks:
+        columns = [column for key in keys for column in _split(key)]
+        yield np.asarray(correct, bool), np.stack(columns)
 
 
 def _split(score: Array) -> list[Array]:
+    """Return 16-bit digits, most significant first, that sort in descending order of the score."""
     score = np.asarray(score)
     if score.dtype not in (np.float32, np.float64):
         score = score.astype(np.float64)
     if np.isnan(score).any():
-        _validation.refuse("score", "has NaN", "give every instance a score")
-    # Negated, so that larger scores come first; adding zero makes -0.0 and 0.0 the same.
+        _validation.raise_invalid("score", "has NaN", "pass a score for every instance")
+    # Negated for descending order; adding zero maps -0.0 to 0.0.
     bits = (-score + score.dtype.type(0)).view(f"u{score.dtype.itemsize}")
-    top = bits.dtype.type(1) << (8 * bits.dtype.itemsize - 1)
-    # Read as integers, negative numbers come after positive ones and in the wrong order.
-    bits = np.where(bits & top, ~bits, bits | top)
+    sign = bits.dtype.type(1) << (8 * bits.dtype.itemsize - 1)
+    # IEEE 754 bits as unsigned integers: negative floats sort last and in reverse.
+    bits = np.where(bits & sign, ~bits, bits | sign)
     pieces = bits.reshape(-1, 1).view(np.uint16)
     order = slice(None, None, -1) if np.little_endian else slice(None)
     return list(pieces.T[order])

@@ -1,4 +1,4 @@
-"""The rule that names a spoiler, and the words for what each member does."""
+"""The rule that identifies spoilers, and the text of a member diagnosis."""
 
 from __future__ import annotations
 
@@ -6,96 +6,146 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from credalens._backend import Array
+from credalens._results import align
+
 if TYPE_CHECKING:
     from credalens.evaluation.diagnosis import MemberDiagnosis
 
-#: A member that decides total uncertainty on this share of the instances may be a spoiler.
+#: Share of the instances on which a spoiler of the second rule decides total uncertainty.
 DOMINANT = 0.5
-#: Below this number of instances only constant members are looked for.
-ENOUGH = 30
-#: What happens by chance more often than this is held against no member.
-BY_CHANCE = 0.05
-#: A member with less than this share of the median accuracy is called weak.
+#: Number of instances below which only constant members are reported.
+MIN_INSTANCES = 30
+#: Probability of an event by chance above which it is no evidence against a member.
+CHANCE_LEVEL = 0.05
+#: A member whose accuracy is below this share of the median of the others is weak.
 WEAK = 0.75
-#: A constant member is said to predict a class if it gives it this much.
-SURE = 0.99
+#: Increase of the area under the accuracy-rejection curve that counts as harm of a member.
+AUC_GAIN = 0.01
+#: A constant member predicts a class if it gives it at least this probability.
+CERTAIN = 0.99
 
 
 def find_spoilers(d: MemberDiagnosis) -> list[int]:
-    """Return the spoilers by the rule that `diagnose_members` states."""
+    """Return the spoilers by the rule in `diagnose_members`."""
     matters = (d.total_change < 0) | (d.in_widest_pair > 0)
-    blind = d.constant & matters & inputs_differ(d)
+    constant = d.constant & matters & constancy_is_significant(d)
+    found = constant | (is_poor(d) & does_harm(d) & labels_vary(d))
+    return [int(m) for m in np.flatnonzero(found)]
+
+
+def is_poor(d: MemberDiagnosis) -> Array:
+    """Return which members are clearly less accurate than the others, or uninformative."""
+    accuracy, others = own_accuracy(d), median_of_others(d)
+    variance = accuracy * (1 - accuracy) + others * (1 - others)
+    error = np.sqrt(variance / max(d.n_instances, 1))
+    weak = (accuracy < WEAK * others) & (others - accuracy > 2 * error)
+    # 1 - sum of squares is the Brier score of the class frequencies.
+    uninformative = d.brier >= 1 - d.frequencies @ d.frequencies
+    return np.asarray(weak | (uninformative & (accuracy < others)))
+
+
+def does_harm(d: MemberDiagnosis) -> Array:
+    """Return which members dominate total uncertainty, or make it rank errors worse."""
     others = d.total_change.sum() - d.total_change
-    dominant = (d.decides_total >= DOMINANT) & (d.total_change < others) & labels_differ(d)
-    ignorant = d.brier >= 1 - d.frequencies @ d.frequencies  # the score of the frequencies
-    return [int(m) for m in np.flatnonzero(blind | (dominant & ignorant))]
+    dominant = (d.decides_total >= DOMINANT) & (d.total_change < others)
+    if d.auc_change is None or d.vote_accuracy is None:
+        return np.asarray(dominant)
+    variance = d.vote_accuracy * (1 - d.vote_accuracy) / max(d.n_instances, 1)
+    gain = max(AUC_GAIN, 2 * float(np.sqrt(variance)))  # beyond chance
+    return np.asarray((dominant | (d.auc_change >= gain)) & (d.auc_change >= 0))
 
 
-def inputs_differ(d: MemberDiagnosis) -> bool:
-    """Say whether a constant member stands out: among the others none would be so by chance."""
-    varied = ~d.constant
-    if d.n_instances < 2 or 2 * varied.sum() < d.n_members:
+def own_accuracy(d: MemberDiagnosis) -> Array:
+    """Return the accuracies or, without labels, the agreements with the vote of the others."""
+    return d.agreement if d.accuracy is None else d.accuracy
+
+
+def median_of_others(d: MemberDiagnosis) -> Array:
+    """Return, for each member, the median accuracy of the other members."""
+    accuracy = own_accuracy(d)
+    if len(accuracy) < 2:
+        return accuracy
+    return np.array([np.median(np.delete(accuracy, m)) for m in range(len(accuracy))])
+
+
+def constancy_is_significant(d: MemberDiagnosis) -> bool:
+    """Return whether a member is unlikely to be constant by chance."""
+    varying = ~d.constant
+    if d.n_instances < 2 or 2 * varying.sum() < d.n_members:
         return False
-    # One is added, so that few inputs are not taken for proof.
-    share = (d.repeats[varied] * (d.n_instances - 1) + 1).max() / d.n_instances
-    return bool(d.n_members * share ** (d.n_instances - 1) < BY_CHANCE)
+    # The first input is included, so that few inputs do not count as proof.
+    share = (d.repeats[varying] * (d.n_instances - 1) + 1).max() / d.n_instances
+    return bool(d.n_members * share ** (d.n_instances - 1) < CHANCE_LEVEL)
 
 
-def labels_differ(d: MemberDiagnosis) -> bool:
-    """Say whether there are members, instances and different labels enough to tell who knows."""
+def labels_vary(d: MemberDiagnosis) -> bool:
+    """Return whether members, instances and distinct labels suffice to compare Brier scores."""
     by_chance = np.sum(d.frequencies**d.n_instances)
-    return bool(d.n_members > 2 and d.n_instances >= ENOUGH and by_chance < BY_CHANCE)
+    return bool(d.n_members > 2 and d.n_instances >= MIN_INSTANCES and by_chance < CHANCE_LEVEL)
 
 
 def verdict(d: MemberDiagnosis, m: int) -> str:
-    """Return one line on member `m`."""
+    """Return one sentence on member `m`."""
     name = d.names[m]
     if d.n_instances == 0:
         return f"{name}: no instance to judge by"
     if d.n_members == 1:
         return f"{name} is the only member: the set is a single distribution everywhere"
-    acts = f"alone sets TU on {percent(d.decides_total[m])} of instances"
+    share = f"alone sets TU on {percent(d.decides_total[m])} of instances"
     if d.constant[m]:
-        harmless = "" if m in d.spoilers else _why_constant_is_spared(d)
-        return f"{name} {_constant(d, m)} and {acts}{harmless}"
+        if m in d.spoilers:
+            harmless = ""
+        elif not constancy_is_significant(d):
+            harmless = "; the inputs are too few or too similar to judge it by that"
+        else:
+            harmless = ", which does no harm: it lies within the others"
+        return f"{name} {_constant(d, m)} and {share}{harmless}"
     if m in d.spoilers:
-        against = "labels" if d.accuracy is not None else "vote of the members"
-        return (
-            f"{name} fits the {against} no better than the class frequencies do and {acts}; "
-            f"without it mean TU is {d.mean_total + d.total_change[m]:.2f}, not {d.mean_total:.2f}"
-        )
-    return f"{name} {'; '.join([*_remarks(d, m), acts])}"
+        return f"{name} {_poor(d, m)} and {share}; {without(d, m)}"
+    return f"{name} {'; '.join([*_remarks(d, m), share])}"
 
 
 def _constant(d: MemberDiagnosis, m: int) -> str:
     row = d.first_prediction[m]
     top = int(np.argmax(row))
-    if row[top] >= SURE:
+    if row[top] >= CERTAIN:
         return f"predicts class {top} for every input"
     return f"gives every input the same probabilities (most, {row[top]:.2f}, to class {top})"
 
 
-def _why_constant_is_spared(d: MemberDiagnosis) -> str:
-    if not inputs_differ(d):
-        return "; the inputs are too few or too much alike to judge it by that"
-    return ", which does no harm: it lies within the others"
+def _poor(d: MemberDiagnosis, m: int) -> str:
+    accuracy, others = own_accuracy(d)[m], median_of_others(d)[m]
+    if accuracy < WEAK * others:
+        fits = "is correct" if d.accuracy is not None else "agrees with the vote of the others"
+        return (
+            f"{fits} on {percent(accuracy)} of instances (median of the others {percent(others)})"
+        )
+    reference = "labels" if d.accuracy is not None else "vote of the members"
+    return f"fits the {reference} no better than the class frequencies do"
+
+
+def without(d: MemberDiagnosis, m: int) -> str:
+    """Return the figures of the ensemble without a member, next to those with it."""
+    figures = [f"mean TU is {d.mean_total + d.total_change[m]:.2f}, not {d.mean_total:.2f}"]
+    if d.auc is not None and d.auc_change is not None:
+        figures.append(f"AUC is {100 * (d.auc + d.auc_change[m]):.1f} %, not {100 * d.auc:.1f} %")
+    return f"without it {', '.join(figures)}"
 
 
 def _remarks(d: MemberDiagnosis, m: int) -> list[str]:
     remarks = []
-    if d.accuracy is not None:
-        usual = float(np.median(d.accuracy))
-        if d.accuracy[m] < WEAK * usual:
-            remarks.append(
-                f"is weak (accuracy {percent(d.accuracy[m])}, the median is {percent(usual)})"
-            )
+    if d.accuracy is not None and d.accuracy[m] < WEAK * (others := median_of_others(d)[m]):
+        remarks.append(
+            f"is weak (accuracy {percent(d.accuracy[m])}, median of the others {percent(others)})"
+        )
     if d.log_likelihood is not None and d.log_likelihood[m] == -np.inf:
         remarks.append("rules out a label that occurred (likelihood 0)")
     return remarks
 
 
 def percent(share: float) -> str:
-    """Write a share so that 100 % means all and 0 % none."""
+    """Format a share so that 100 % means all and 0 % none."""
     if 0 < share < 0.005:
         return "under 1 %"
     if 0.995 <= share < 1:
@@ -104,36 +154,28 @@ def percent(share: float) -> str:
 
 
 def table(d: MemberDiagnosis) -> str:
-    """Return the figures as a table, with the verdicts that say more than the figures do."""
-    heads = ["member", "sets TU", "widest", "TU change", "EU change"]
-    if d.accuracy is not None:
-        heads += ["accuracy", "rel. likelihood"]
+    """Return a table of the members, followed by the verdicts of note."""
+    rows = [["member", "sets TU", "widest", "TU change", "EU change"]]
     ratio = d.relative_likelihood
-    rows = []
+    if d.accuracy is not None:
+        rows[0] += ["accuracy", "AUC change", "rel. likelihood"]
     for m, name in enumerate(d.names):
         row = [name, percent(d.decides_total[m]), percent(d.in_widest_pair[m])]
         row += [f"{d.total_change[m]:.4f}", f"{d.epistemic_change[m]:.4f}"]
-        if d.accuracy is not None and ratio is not None:
-            row += [f"{d.accuracy[m]:.4f}", f"{ratio[m]:.4g}"]
+        if d.accuracy is not None and d.auc_change is not None and ratio is not None:
+            row += [f"{d.accuracy[m]:.4f}", f"{d.auc_change[m]:+.4f}", f"{ratio[m]:.4g}"]
         rows.append(row)
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    lines = [
+    summary = (
         f"{d.n_members} members, {d.n_instances} instances, mean TU {d.mean_total:.4f}, "
         f"mean EU {d.mean_epistemic:.4f}"
-    ]
-    for row in (heads, *rows):
-        rest = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-        lines.append("  ".join([row[0].ljust(widths[0]), *rest]))
-    return "\n".join([*lines, *notes(d)])
+    )
+    return "\n".join([summary, *align(rows), *notes(d)])
 
 
 def notes(d: MemberDiagnosis) -> list[str]:
-    """Return the verdicts of note: spoilers first, then what is constant or weak."""
-    if not d.spoilers:
-        lines = ["no member spoils the uncertainty"]
-    else:
-        lines = [f"SPOILER: {d.verdicts[m]}" for m in d.spoilers]
+    """Return the verdicts of note: spoilers first, then constant and weak members."""
+    lines = [f"SPOILER: {d.verdicts[m]}" for m in d.spoilers]
     for m in range(d.n_members):
         if m not in d.spoilers and (d.constant[m] or _remarks(d, m)):
             lines.append(f"note: {d.verdicts[m]}")
-    return lines
+    return lines if d.spoilers else ["no member spoils the uncertainty", *lines]

@@ -1,1 +1,1 @@
-"""The paper's experiments, and the demo: public functions put together."""
+"""The demos, and the tables and figures of the paper."""

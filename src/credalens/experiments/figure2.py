@@ -1,4 +1,4 @@
-"""The paper's Figure 2: accuracy-rejection curves of an ensemble of networks."""
+"""Figure 2 of the paper: accuracy-rejection curves of an ensemble of networks."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ import numpy as np
 
 import credalens as cl
 from credalens import _validation
-from credalens._files import replacing
-from credalens.datasets import Predictions
-from credalens.experiments.figure1 import save
-from credalens.experiments.protocol import FAMILIES, measure
-from credalens.experiments.summary import mean_sd
-from credalens.experiments.table2 import write_csv
-from credalens.experiments.tables import Cell, Table, heading, versions
+from credalens.experiments import output
+from credalens.experiments.output import Cell, Table
+from credalens.experiments.protocol import PAPER_FAMILIES, measure
+from credalens.experiments.table2_summary import mean_sd
+from credalens.io import Predictions
 
-#: The ends of the aleatoric interval, each as a score of its own.
+#: The ends of the aleatoric interval as separate scores.
 LOWER, UPPER = "tv lower", "tv upper"
 TITLES = {"TU": "(a) Total", "AU": "(b) Aleatoric", "EU": "(c) Epistemic"}
-WORDS = {
+LABELS = {
     ("TU", "tv"): "TV",
     ("TU", "entropy"): "$S^*$",
     ("AU", "tv"): "TV interval",
@@ -43,12 +41,25 @@ class Curves:
     curves: dict[tuple[str, str], list[cl.RejectionCurve]]
     scores: dict[tuple[str, str], Any]
     oracle: list[cl.RejectionCurve]
-    #: What a random order reaches in expectation: the accuracy of the vote throughout.
+    #: The expected curve of a random order: constant at the accuracy of the vote.
     random: cl.RejectionCurve
     accuracy: float
     seconds: dict[tuple[str, str], float]
     #: Largest standard error of the Hartley measure, in bits; 0 if it is exact.
     hartley_error: float
+
+    def keys(self, component: str) -> list[tuple[str, str]]:
+        """Return the keys of a component, families in a fixed order so that colours agree."""
+        order = ("tv", "entropy", "hartley", LOWER, UPPER)
+        keys = [key for key in self.curves if key[0] == component]
+        return sorted(keys, key=lambda key: order.index(key[1]) if key[1] in order else len(order))
+
+    def notes(self) -> list[str]:
+        """Return the versions, and the standard error of a sampled Hartley measure."""
+        if not self.hartley_error:
+            return [output.versions()]
+        sampled = f"Hartley is sampled: standard error at most {self.hartley_error:.2g} bits."
+        return [output.versions(), sampled]
 
 
 def curves(
@@ -56,55 +67,47 @@ def curves(
     *,
     batches: int = 10,
     bins: int = 30,
-    families: Sequence[str] = FAMILIES,
+    families: Sequence[str] = PAPER_FAMILIES,
     seed: int = 0,
     ends: bool = False,
 ) -> Curves:
     """Return the rejection curves on consecutive batches of equal size.
 
-    What is left over when the instances do not divide evenly is not used. With `ends`, each end of
-    the aleatoric interval under total variation is a score too, `LOWER` and `UPPER`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credalens.datasets import Predictions
-    >>> from credalens.experiments.figure2 import curves
-    >>> rng = np.random.default_rng(0)
-    >>> members = rng.dirichlet(np.ones(3), size=(60, 4))
-    >>> found = curves(Predictions(("a",) * 4, members, rng.integers(3, size=60)), batches=2)
-    >>> len(found.curves["TU", "tv"])
-    2
+    If the number of instances is not a multiple of `batches`, the last ones are not used. With
+    `ends`, each end of the aleatoric interval under total variation is also a score, `LOWER` and
+    `UPPER`.
     """
     if predictions.labels is None:
-        _validation.refuse("labels", "are in none of the files", "pass --labels FILE")
+        _validation.raise_invalid("labels", "no file has labels", "pass --labels FILE")
     _validation.whole_number(batches, "batches", least=1)
     n = len(predictions.labels) // batches
     if n < 1:
-        _validation.refuse("batches", f"is {batches}", f"pass at most {len(predictions.labels)}")
+        _validation.raise_invalid(
+            "batches", f"is {batches}", f"pass at most {len(predictions.labels)}"
+        )
     members, labels = predictions.members[: n * batches], predictions.labels[: n * batches]
     vote = cl.majority_vote(members)
     accuracy = float(np.mean(vote == labels))
     scores, seconds, error = measure(members, families, seed)
     if ends and ("AU", "tv") in scores:
-        for name, end in ((LOWER, scores["AU", "tv"].lower), (UPPER, scores["AU", "tv"].upper)):
-            scores["AU", name], seconds["AU", name] = end, seconds["AU", "tv"]
-    parts = [slice(b * n, (b + 1) * n) for b in range(batches)]
+        interval = scores["AU", "tv"]
+        scores |= {("AU", LOWER): interval.lower, ("AU", UPPER): interval.upper}
+        seconds |= {("AU", name): seconds["AU", "tv"] for name in (LOWER, UPPER)}
 
-    def cut(score: Any) -> list[cl.RejectionCurve]:
-        if isinstance(score, cl.Interval):
-            pieces: list[Any] = [cl.Interval(score.lower[p], score.upper[p]) for p in parts]
-        else:
-            pieces = [score[part] for part in parts]
-        return [
-            cl.rejection_curve(labels[part], vote[part], piece, n_bins=bins)
-            for part, piece in zip(parts, pieces, strict=True)
-        ]
+    def by_batch(score: Any) -> list[cl.RejectionCurve]:
+        result = []
+        for start in range(0, n * batches, n):
+            part = slice(start, start + n)
+            is_interval = isinstance(score, cl.Interval)
+            values = cl.Interval(*(end[part] for end in score)) if is_interval else score[part]
+            curve = cl.rejection_curve(labels[part], vote[part], values, bins, ties="first")
+            result.append(curve)
+        return result
 
     return Curves(
-        {key: cut(score) for key, score in scores.items()},
+        {key: by_batch(score) for key, score in scores.items()},
         scores,
-        cut(vote != labels),
+        by_batch(vote != labels),
         cl.RejectionCurve(np.arange(bins) / bins, np.full(bins, accuracy)),
         accuracy,
         seconds,
@@ -112,20 +115,18 @@ def curves(
     )
 
 
-def draw(found: Curves) -> Any:
-    """Return the figure: a panel for each component, mean and band over the batches."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13, 4.4), layout="constrained")
-    draw_curves(found, figure.subplots(1, 3, sharey=True))
+def draw(result: Curves) -> Any:
+    """Return the figure: one panel per component, mean and band over the batches."""
+    figure = output.new_figure(13, 4.4)
+    draw_curves(result, figure.subplots(1, 3, sharey=True))
     return figure
 
 
-def draw_curves(found: Curves, axes: Any) -> None:
+def draw_curves(result: Curves, axes: Any) -> None:
     """Draw the curves of each component into its panel."""
+    reference: dict[str, Any] = {"oracle": result.oracle, "random": result.random}
     for ax, (component, title) in zip(axes, TITLES.items(), strict=True):
-        shown = {WORDS.get(key, key[1]): found.curves[key] for key in in_order(found, component)}
-        reference: dict[str, Any] = {"oracle": found.oracle, "random": found.random}
+        shown = {LABELS.get(key, key[1]): result.curves[key] for key in result.keys(component)}
         cl.plots.rejection_curves(shown, reference=reference, ax=ax)
         ax.legend(frameon=False, loc="center right")
         ax.set_title(f"{title} uncertainty")
@@ -133,53 +134,32 @@ def draw_curves(found: Curves, axes: Any) -> None:
         ax.set_ylabel("")
 
 
-def in_order(found: Curves, component: str) -> list[tuple[str, str]]:
-    """Return the keys of a component, always with the families in the same order.
-
-    Total variation comes first, so that a family has the same colour in every panel.
-    """
-    order = ("tv", "entropy", "hartley", LOWER, UPPER)
-    keys = [key for key in found.curves if key[0] == component]
-    return sorted(keys, key=lambda key: order.index(key[1]) if key[1] in order else len(order))
-
-
 def run(predictions: Predictions, out: Path, *, name: str = "figure2", **options: Any) -> str:
-    """Draw the figure, write it with its numbers to the folder `out`, and return the table."""
-    found = curves(predictions, **options)
-    save(draw(found), out, name)
+    """Draw the figure, write it and its numbers to the folder `out`, and return the table."""
+    result = curves(predictions, **options)
+    output.save_figure(draw(result), out, name)
     table = Table(
-        f"{predictions!r}, accuracy of the vote {found.accuracy:.4f}, {len(found.oracle)} batches",
+        f"{predictions!r}, accuracy of the vote {result.accuracy:.4f}, "
+        f"{len(result.oracle)} batches",
         ("", "measure", "AUC %", "MR %", "time s"),
     )
     rows = []
-    for component in TITLES:
-        for _, family in in_order(found, component):
-            several = found.curves[component, family]
-            auc = mean_sd([100 * curve.auc for curve in several])
-            ratio = mean_sd([100 * curve.monotonicity_ratio for curve in several])
-            seconds = found.seconds[component, family]
-            rows.append([component, family, *auc, *ratio, seconds])
-            table.rows.append(
-                [
-                    Cell(component),
-                    Cell(family),
-                    Cell(f"{auc[0]:.2f}", spread=f"{auc[1]:.2f}"),
-                    Cell(f"{ratio[0]:.1f}", spread=f"{ratio[1]:.1f}"),
-                    Cell(f"{seconds:.4f}"),
-                ]
-            )
+    for key in (key for component in TITLES for key in result.keys(component)):
+        auc = mean_sd([100 * curve.auc for curve in result.curves[key]])
+        ratio = mean_sd([100 * curve.monotonicity_ratio for curve in result.curves[key]])
+        seconds = result.seconds[key]
+        rows.append([*key, *auc, *ratio, seconds])
+        table.add(
+            *key,
+            Cell.estimate(*auc, 2),
+            Cell.estimate(*ratio, 1),
+            f"{seconds:.4f}",
+        )
     columns = ("component", "family", "auc_mean", "auc_sd", "mr_mean", "mr_sd", "time")
-    write_csv(out / f"{name}.csv", columns, rows)
-    notes = ["Mean ± standard deviation (ddof = 1) over batches; one core.", versions()]
-    left = len(predictions.members) % len(found.oracle)
-    if left:
-        notes.append(f"Not used: the last {left}, as batches are of equal size.")
-    if found.hartley_error:
-        notes.append(f"Hartley is sampled: standard error at most {found.hartley_error:.2g} bits.")
-    text = (
-        "\n".join([heading(name), "", table.markdown(), "", *(f"- {note}" for note in notes)])
-        + "\n"
-    )
-    with replacing(out / f"{name}.md") as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    output.write_csv(out / f"{name}.csv", columns, rows)
+    notes = ["Mean ± standard deviation (ddof = 1) over batches; one core.", *result.notes()]
+    unused = len(predictions.members) % len(result.oracle)
+    if unused:
+        notes.append(f"Not used: the last {unused}, since batches have equal size.")
+    output.write_text(out / f"{name}.md", output.page(name, [table], notes))
     return "\n".join([table.text(), *notes])

@@ -1,4 +1,4 @@
-"""The paper's Figure 4: the ensemble of Figure 3 with a member that always says the same."""
+"""Figure 4 of the paper: the ensemble of Figure 3 with a constant member."""
 
 from __future__ import annotations
 
@@ -9,30 +9,18 @@ from typing import Any
 import numpy as np
 
 from credalens import _validation
-from credalens.datasets import Predictions
 from credalens.experiments import selective
-from credalens.experiments.figure1 import save
 from credalens.experiments.figure2 import Curves, curves
-from credalens.experiments.relative_likelihood import Trained
-from credalens.experiments.tables import Cell, Table
+from credalens.experiments.output import Cell, Table
+from credalens.experiments.relative_likelihood import TrainedEnsemble
+from credalens.io import Predictions
 
 
 def with_constant(predictions: Predictions, constant_class: int) -> Predictions:
-    """Return the predictions with the paper's p0 in front: all mass on one class, whatever x is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credalens.datasets import Predictions
-    >>> from credalens.experiments.figure4 import with_constant
-    >>> given = Predictions(("a",), np.full((2, 1, 2), 0.5), np.array([0, 1]))
-    >>> with_constant(given, 1).members[0]
-    array([[0. , 1. ],
-           [0.5, 0.5]])
-    """
+    """Return the predictions with a first member p0 that predicts one class for every input."""
     n, _, n_classes = predictions.members.shape
     if _validation.whole_number(constant_class, "constant_class", least=0) >= n_classes:
-        _validation.refuse(
+        _validation.raise_invalid(
             "constant_class", f"is {constant_class}", f"classes are 0 to {n_classes - 1}"
         )
     constant = np.zeros((n, 1, n_classes), predictions.members.dtype)
@@ -42,102 +30,94 @@ def with_constant(predictions: Predictions, constant_class: int) -> Predictions:
 
 
 def run(
-    trained: Trained, out: Path, *, constant_class: int = 0, batches: int = 10, bins: int = 30
+    trained: TrainedEnsemble,
+    out: Path,
+    *,
+    constant_class: int = 0,
+    batches: int = 10,
+    bins: int = 30,
 ) -> str:
-    """Draw the figure, write it with its numbers to the folder `out`, and return the tables."""
+    """Draw the figure, write it and its numbers to the folder `out`, and return the tables."""
     n_classes = len(trained.class_names)
     options: dict[str, Any] = {"batches": batches, "bins": bins, "seed": trained.settings.seed}
-    spoiled = with_constant(trained.predictions, constant_class)
+    extended = with_constant(trained.predictions, constant_class)
     before = curves(trained.predictions, ends=True, **options)
-    found = curves(spoiled, ends=True, **options)
+    result = curves(extended, ends=True, **options)
     name = f"{constant_class} ({trained.class_names[constant_class]})"
     title = (
-        f"{trained.settings.dataset}: with a member that puts all mass on class {name}, "
-        f"accuracy of the vote {found.accuracy:.4f}"
+        f"{trained.settings.dataset}: with a member that always predicts class {name}, "
+        f"accuracy of the vote {result.accuracy:.4f}"
     )
-    save(selective.draw(found, n_classes, title), out, "figure4")
-    measured = list(selective.rows(found, n_classes))
-    healthy = list(selective.rows(before, n_classes))
+    rows = list(selective.rows(result, n_classes))
+    rows_before = list(selective.rows(before, n_classes))
+    caption = (
+        f"With the constant member p0 = class {name}: accuracy of the vote "
+        f"{result.accuracy:.4f}, {batches} batches"
+    )
     tables = [
-        selective.measures_table(
-            f"With the constant member p0 = class {name}: accuracy of the vote "
-            f"{found.accuracy:.4f}, {batches} batches",
-            measured,
-        ),
-        _beside(healthy, measured),
+        selective.measures_table(caption, rows),
+        _comparison(rows_before, rows),
         _every_class(trained, options),
     ]
-    notes = [*verdicts(healthy, measured, found), *selective.describe(trained)]
-    return selective.write(out, "figure4", found, measured, tables, notes)
+    notes = [*verdicts(rows_before, rows, result), *selective.describe(trained)]
+    return selective.write(out, "figure4", title, trained, result, rows, tables, notes)
 
 
 def verdicts(
-    healthy: Sequence[selective.Row], spoiled: Sequence[selective.Row], found: Curves
+    before: Sequence[selective.Row], after: Sequence[selective.Row], result: Curves
 ) -> list[str]:
-    """Say which curves were turned over, as the numbers have it."""
-    worse, were = (
-        ", ".join(row.name for row in some if row.worse_than_random) or "none"
-        for some in (spoiled, healthy)
+    """Return sentences on the measures that are worse than a random order."""
+    worse, worse_before = (
+        ", ".join(row.name for row in rows if row.worse_than_random) or "none"
+        for rows in (after, before)
     )
-    constant = ", ".join(row.name for row in spoiled if row.constant)
-    dips = []
-    for row in spoiled:
-        mean = np.mean([c.accuracy for c in found.curves[row.component, row.family]], axis=0)
+    lines = [f"Worse than a random order with p0: {worse}; without p0: {worse_before}."]
+    constant = ", ".join(row.name for row in after if row.constant)
+    if constant:
+        lines.append(f"Constant over all images with p0, hence without information: {constant}.")
+    minima = []
+    for row in after:
+        mean = np.mean([c.accuracy for c in result.curves[row.component, row.family]], axis=0)
         lowest = int(np.argmin(mean))
         if row.worse_than_random:
-            dips.append(
-                f"{row.name} {100 * mean[lowest]:.1f} % at {found.random.rejection[lowest]:.2f} "
+            minima.append(
+                f"{row.name} {100 * mean[lowest]:.1f} % at {result.random.rejection[lowest]:.2f} "
                 f"rejected, {100 * mean[-1]:.1f} % at the end"
             )
-    lines = [f"Worse than a random order with p0: {worse}; without p0: {were}."]
-    if constant:
-        lines.append(f"The same for every image with p0, so of no use: {constant}.")
-    if dips:
+    if minima:
         lines.append(
-            f"Accuracy of the vote on all {100 * found.accuracy:.1f} %; lowest point of each curve "
-            f"that is worse than random: {'; '.join(dips)}."
+            f"Accuracy of the vote on all images {100 * result.accuracy:.1f} %; minimum of each "
+            f"curve that is worse than random: {'; '.join(minima)}."
         )
     return lines
 
 
-def _beside(healthy: Sequence[selective.Row], spoiled: Sequence[selective.Row]) -> Table:
+def _comparison(before: Sequence[selective.Row], after: Sequence[selective.Row]) -> Table:
     table = Table(
-        "Without p0 and with it",
-        ("", "measure", "AUC % without", "with", "MR % without", "with", "median share without",
-         "with"),
+        "Without and with p0",
+        ("", "measure", "AUC % without", "with", "MR % without", "with",
+         "median / maximum without", "with"),
     )  # fmt: skip
-    for old, new in zip(healthy, spoiled, strict=True):
-        table.rows.append(
-            [
-                Cell(old.component),
-                Cell(old.family),
-                Cell(f"{old.auc[0]:.2f}", old.worse_than_random),
-                Cell(f"{new.auc[0]:.2f}", new.worse_than_random),
-                Cell(f"{old.mr[0]:.1f}"),
-                Cell(f"{new.mr[0]:.1f}"),
-                Cell(f"{old.share:.3f}"),
-                Cell(f"{new.share:.3f}"),
-            ]
-        )
+    for old, new in zip(before, after, strict=True):
+        table.add(
+            old.component, old.family,
+            Cell(f"{old.auc[0]:.2f}", old.worse_than_random),
+            Cell(f"{new.auc[0]:.2f}", new.worse_than_random),
+            f"{old.mr[0]:.1f}", f"{new.mr[0]:.1f}", f"{old.share:.3f}", f"{new.share:.3f}",
+        )  # fmt: skip
     return table
 
 
-def _every_class(trained: Trained, options: dict[str, Any]) -> Table:
+def _every_class(trained: TrainedEnsemble, options: dict[str, Any]) -> Table:
     """Return the AUC of each measure for every choice of the constant class."""
     n_classes = len(trained.class_names)
-    found = [curves(with_constant(trained.predictions, y), **options) for y in range(n_classes)]
-    measured = [list(selective.rows(each, n_classes)) for each in found]
+    results = [curves(with_constant(trained.predictions, y), **options) for y in range(n_classes)]
+    rows = [list(selective.rows(result, n_classes)) for result in results]
     table = Table(
-        "AUC % for every class that p0 may predict",
-        ("p0", "class", "vote %", *(row.name for row in measured[0])),
+        "AUC % for every class of p0",
+        ("p0", "class", "vote %", *(row.name for row in rows[0])),
     )
     for y, name in enumerate(trained.class_names):
-        table.rows.append(
-            [
-                Cell(str(y)),
-                Cell(name),
-                Cell(f"{100 * found[y].accuracy:.2f}"),
-                *(Cell(f"{row.auc[0]:.2f}", row.worse_than_random) for row in measured[y]),
-            ]
-        )
+        cells = (Cell(f"{row.auc[0]:.2f}", row.worse_than_random) for row in rows[y])
+        table.add(str(y), name, f"{100 * results[y].accuracy:.2f}", *cells)
     return table

@@ -1,4 +1,4 @@
-"""Networks for images: the small one of Figures 3 and 4, and whatever a user brings."""
+"""Image classifiers of Figures 3 and 4: a small network, or one that the user selects."""
 
 from __future__ import annotations
 
@@ -10,27 +10,16 @@ from typing import Any
 
 from credalens import _validation
 
-#: The network that is trained unless another is asked for.
+#: The default network.
 SMALL = "credalens.experiments.networks:small"
 
 
 def small(shape: Sequence[int], classes: int) -> Any:
-    """Return two strided convolutions and one hidden layer.
+    """Return a network with two strided convolutions and one hidden layer.
 
-    Strides in place of pooling: an epoch takes a third of the time. As the likelihood on all
-    training images is looked at often, a network that is quick to evaluate counts for more than
-    the last point of accuracy.
-
-    Parameters
-    ----------
-    shape : (colours, height, width)
-        Of an image.
-    classes : int
-
-    Returns
-    -------
-    torch.nn.Module
-        Takes ``(n, colours, height, width)``, gives logits ``(n, classes)``.
+    Strides instead of pooling reduce the time of an epoch to a third. The likelihood on all
+    training images is computed often, so speed is more important than the highest accuracy.
+    It maps images ``(n, colours, height, width)`` to logits ``(n, classes)``.
     """
     from torch import nn
 
@@ -48,50 +37,43 @@ def small(shape: Sequence[int], classes: int) -> Any:
     )
 
 
-def find_factory(backbone: str) -> Callable[[Sequence[int], int], Any]:
-    """Return the function that ``MODULE:FACTORY`` names.
-
-    The current folder is looked through as well, as with ``python -m``.
-
-    Examples
-    --------
-    >>> from credalens.experiments.networks import find_factory, small
-    >>> find_factory("credalens.experiments.networks:small") is small
-    True
-    """
+def load_factory(backbone: str) -> Callable[[Sequence[int], int], Any]:
+    """Import the function ``MODULE:FACTORY``; the current folder is searched first."""
     module, colon, name = backbone.partition(":")
     if not (module and colon and name):
-        _validation.refuse("backbone", f"is {backbone!r}", "pass MODULE:FACTORY")
+        _validation.raise_invalid("backbone", f"is {backbone!r}", "pass MODULE:FACTORY")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there; something that it needs is not
-        _validation.refuse("backbone", f"there is no module {module}", "pass MODULE:FACTORY")
+            raise  # the module exists, but one of its own imports does not
+        _validation.raise_invalid(
+            "backbone", f"module {module} does not exist", "pass MODULE:FACTORY"
+        )
     finally:
         sys.path.remove(here)
-    factory = getattr(found, name, None)
+    factory = getattr(imported, name, None)
     if not callable(factory):
-        _validation.refuse(
+        _validation.raise_invalid(
             "backbone",
             f"{module} has no function {name}",
-            "name one that takes (colours, height, width) and the number of classes",
+            "pass one that takes (colours, height, width) and the number of classes",
         )
     return factory  # type: ignore[no-any-return]
 
 
-def standardized(network: Any, mean: Sequence[float], spread: Sequence[float]) -> Any:
-    """Return a network that takes bytes: each colour is scaled to mean 0 and deviation 1 first.
+def with_standardized_input(network: Any, mean: Sequence[float], spread: Sequence[float]) -> Any:
+    """Return a network for images of bytes, which scales each colour to mean 0 and deviation 1.
 
-    Images stay bytes in memory, a quarter of what floats would take.
+    Images stay bytes in memory, a quarter of the size of floats.
     """
     import torch
     from torch import nn
 
     class Standardize(nn.Module):  # type: ignore[misc]
-        """Bytes to numbers of mean 0 and deviation 1."""
+        """Scales each colour."""
 
         def __init__(self) -> None:
             super().__init__()

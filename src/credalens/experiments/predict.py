@@ -1,8 +1,7 @@
-"""Predictions of pre-trained networks, written as the folder that ``reproduce figure2`` reads."""
+"""Predictions of pre-trained networks, in the format that ``reproduce figure2`` reads."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -11,22 +10,16 @@ from typing import Any
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array
-from credalens._files import replacing
+from credalens._backend import Array
+from credalens._extras import require
+from credalens._files import atomic_write
 
-#: Where the paper's networks are, as `torch.hub` spells it.
+#: The networks of the paper, as a repository of `torch.hub`.
 HUB = "chenyaofo/pytorch-cifar-models"
 
 
 def batched(images: Iterable[Any], size: int) -> Iterator[Array]:
-    """Yield arrays of at most `size` images.
-
-    Examples
-    --------
-    >>> from credalens.experiments.predict import batched
-    >>> [batch.tolist() for batch in batched([1, 2, 3], 2)]
-    [[1, 2], [3]]
-    """
+    """Yield arrays of at most `size` images."""
     _validation.whole_number(size, "batch_size", least=1)
     iterator = iter(images)
     while chunk := list(islice(iterator, size)):
@@ -41,28 +34,11 @@ def predict_logits(
     to_input: Callable[[Array], Any] = lambda batch: batch,
     advance: Callable[[int], None] = lambda n: None,
 ) -> Array:
-    """Return what a model says of images, ``(n, K)``.
+    """Return the output ``(n, K)`` of a model, such as a PyTorch module, for images.
 
-    Parameters
-    ----------
-    model : callable
-        Takes a batch, returns ``(batch, K)``: a PyTorch module, or anything like one. Its ``eval``
-        is called if it has one.
-    images : iterable
-        Arrays of one shape; read once, a batch at a time.
-    batch_size : int, default=256
-    to_input : callable
-        Makes of an array what the model takes, such as `torch.from_numpy`.
-    advance : callable
-        Told the number of images of each finished batch.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credalens.experiments.predict import predict_logits
-    >>> predict_logits(lambda x: x @ np.eye(2), [[1.0, 2.0], [3.0, 4.0]])
-    array([[1., 2.],
-           [3., 4.]])
+    The images, arrays of equal shape, are read once, one batch at a time. `to_input` converts an
+    array to the input of the model, such as `torch.from_numpy`. `advance` is called with the number
+    of images of each finished batch.
     """
     if hasattr(model, "eval"):
         model.eval()
@@ -73,7 +49,7 @@ def predict_logits(
             output = getattr(output, step)() if hasattr(output, step) else output
         rows = np.asarray(output)
         if rows.ndim != 2 or len(rows) != len(batch):
-            _validation.refuse(
+            _validation.raise_invalid(
                 "model",
                 f"returned shape {rows.shape} for {len(batch)} images",
                 "it must return (images, classes)",
@@ -81,7 +57,7 @@ def predict_logits(
         outputs.append(rows)
         advance(len(batch))
     if not outputs:
-        _validation.refuse("images", "are none", "pass at least one")
+        _validation.raise_invalid("images", "is empty", "pass at least one image")
     return np.concatenate(outputs)
 
 
@@ -94,26 +70,22 @@ def write_predictions(
 ) -> list[Path]:
     """Write ``NAME.npz`` with ``logits`` and ``labels`` for each model that has no file yet.
 
-    `models` maps names to functions that load the model, called one after the other. `images` is
-    iterated over once for each. Further options go to `predict_logits`.
+    `models` maps names to functions that load a model, called one after the other. `images` is
+    iterated over once per model. Further options are those of `predict_logits`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, load in models.items():
-        path = folder / f"{name}.npz"
-        paths.append(path)
+    paths = [folder / f"{name}.npz" for name in models]
+    for path, load in zip(paths, models.values(), strict=True):
         if path.exists():
             continue
         logits = predict_logits(load(), images, **options)
         if len(logits) != len(labels):
-            _validation.refuse("labels", f"are {len(labels)}", f"pass {len(logits)}, one per image")
-        with replacing(path) as temporary, temporary.open("wb") as file:
+            _validation.raise_invalid(
+                "labels", f"has {len(labels)} entries", f"pass {len(logits)}, one per image"
+            )
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, logits=logits.astype(np.float32), labels=labels)
     return paths
-
-
-class NeedsTorchError(ModuleNotFoundError):
-    """PyTorch is not installed."""
 
 
 def predict_cifar(
@@ -124,16 +96,13 @@ def predict_cifar(
     cache: Path,
     advance: Callable[[int], None] = lambda n: None,
 ) -> list[Path]:
-    """Fetch the test images and the networks, and write one prediction file per network.
+    """Download the test images and the networks, and write one prediction file per network.
 
-    Needs PyTorch, and the internet for what is not in the caches yet.
+    Needs PyTorch, and an internet connection unless everything is in the caches.
     """
     from credalens.datasets.cifar import load_cifar
 
-    try:
-        torch = importlib.import_module("torch")
-    except ImportError as error:
-        raise NeedsTorchError("predict needs PyTorch: pip install 'credalens[torch]'") from error
+    torch = require("torch", "torch")
     images, labels = load_cifar(dataset, cache)
 
     def loader(name: str) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""One piece of the paper's tabular experiment: one split of one dataset."""
+"""The tabular experiment of the paper on one split of one dataset."""
 
 from __future__ import annotations
 
@@ -15,29 +15,22 @@ from typing import Any
 import numpy as np
 
 import credalens as cl
-from credalens._arrays import Array
+from credalens._backend import Array
 from credalens.predictors import random_forests
 from credalens.predictors.forests import MAX_DEPTH, N_ESTIMATORS
 
-#: Families of measures in the paper's order. The name of any other distance is a family too.
-FAMILIES = ("hartley", "entropy", "tv")
+#: Families of measures in the order of the paper. The name of a distance is a family too.
+PAPER_FAMILIES = ("hartley", "entropy", "tv")
 
 
 def components(family: str) -> tuple[str, ...]:
-    """Return the components that a family has; the Hartley total is that of the entropy family.
-
-    Examples
-    --------
-    >>> from credalens.experiments.protocol import components
-    >>> components("hartley"), components("tv")
-    (('AU', 'EU'), ('AU', 'EU', 'TU'))
-    """
+    """Return the components of a family; the Hartley total is that of the entropy family."""
     return ("AU", "EU") if family == "hartley" else ("AU", "EU", "TU")
 
 
 @dataclass(frozen=True)
 class Config:
-    """What decides the numbers of a piece, besides its data."""
+    """The settings on which the result of a split depends, besides the data."""
 
     seed: int = 0
     members: int = 10
@@ -45,7 +38,7 @@ class Config:
     test_share: float = 0.3
 
     def describe(self) -> dict[str, Any]:
-        """Return all that the numbers depend on, as it is written beside the results."""
+        """Return the settings and versions that are stored with the results."""
         return {
             **asdict(self),
             **{name: version(name) for name in ("credalens", "numpy", "scikit-learn")},
@@ -55,16 +48,10 @@ class Config:
 
 
 def seeds(config: Config, name: str, split: int) -> tuple[int, int, int]:
-    """Return the seeds of the split, the forests and the samples of one piece.
+    """Return the seeds of the split, of the forests and of sampled measures.
 
-    They depend on the seed, the dataset's name and the number of the split alone, so that a piece
-    is the same in whatever order and beside whatever others it is computed.
-
-    Examples
-    --------
-    >>> from credalens.experiments.protocol import Config, seeds
-    >>> seeds(Config(), "iris", 0) == seeds(Config(members=3), "iris", 0)
-    True
+    They depend only on the seed, the name of the dataset and the number of the split, so that the
+    result does not depend on the order of computation.
     """
     state = np.random.SeedSequence([config.seed, zlib.crc32(name.encode()), split])
     first, second, third = state.generate_state(3)
@@ -72,38 +59,30 @@ def seeds(config: Config, name: str, split: int) -> tuple[int, int, int]:
 
 
 def stratified_split(y: Array, test_share: float, seed: int) -> tuple[Array, Array]:
-    """Return the rows of the training and of the test part, stratified by class.
+    """Return the rows of the training and the test part, stratified by class.
 
-    A class with a single instance cannot be in both; it goes to the training part.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credalens.experiments.protocol import stratified_split
-    >>> train, test = stratified_split(np.array([0, 0, 0, 0, 1, 1, 1, 2]), 0.3, seed=0)
-    >>> len(train), len(test), 7 in train
-    (5, 3, True)
+    The instance of a class that has only one belongs to the training part.
     """
     from sklearn.model_selection import train_test_split
 
-    lonely = np.bincount(y)[y] < 2
-    rows = np.flatnonzero(~lonely)
+    single = np.bincount(y)[y] < 2
+    rows = np.flatnonzero(~single)
     train, test = train_test_split(rows, test_size=test_share, stratify=y[rows], random_state=seed)
-    return np.concatenate([train, np.flatnonzero(lonely)]), test
+    return np.concatenate([train, np.flatnonzero(single)]), test
 
 
 def predict(forest: Any, X: Array, n_classes: int) -> Array:
-    """Return a fitted forest's probabilities over all classes, also those it never saw."""
+    """Return the probabilities of all classes, 0 for classes that are not in the training part."""
     probabilities = np.zeros((len(X), n_classes))
     probabilities[:, forest.classes_] = forest.predict_proba(X)
     return probabilities
 
 
 def timed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, float]:
-    """Return what a call gives, and the seconds that its thread spent on it.
+    """Return the result of a call and its CPU time in seconds.
 
-    Everything timed here runs in one thread. The processor's time is that of the clock on an idle
-    machine, and does not grow with the pieces that run beside this one.
+    All calls run in one thread, so that the CPU time equals the elapsed time on an idle machine
+    and does not depend on splits that are computed concurrently.
     """
     start = time.thread_time()
     result = function(*args, **kwargs)
@@ -111,28 +90,27 @@ def timed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any,
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Let the kernels use one thread, so that times do not depend on the pieces beside this one."""
+def single_threaded() -> Iterator[None]:
+    """Limit the kernels to one thread."""
     name = "CREDALENS_NUM_THREADS"
-    before = os.environ.get(name)
+    previous = os.environ.get(name)
     os.environ[name] = "1"
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+        del os.environ[name]
+        if previous is not None:
+            os.environ[name] = previous
 
 
-@one_thread()
+@single_threaded()
 def measure(
     members: Array, families: Sequence[str], seed: int
 ) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], float], float]:
     """Return scores and seconds of each (component, family), and the largest Hartley error.
 
     The upper entropy, the lower entropy and the Hartley measure are computed once each. The time of
-    a difference is that of both its terms, as if it had been asked for alone.
+    a difference is the sum of the times of its terms.
     """
     scores: dict[tuple[str, str], Any] = {}
     seconds: dict[tuple[str, str], float] = {}
@@ -155,7 +133,7 @@ def measure(
         seconds["EU", "entropy"] = upper_seconds + lower_seconds
     if "hartley" in families:
         with warnings.catch_warnings():
-            # That an estimate stayed above its relative error is in the piece, as a number.
+            # The result contains the standard error of an estimate.
             warnings.simplefilter("ignore", RuntimeWarning)
             (hartley, errors), hartley_seconds = timed(
                 cl.generalized_hartley, members, random_state=seed, return_error=True
@@ -167,20 +145,10 @@ def measure(
     return scores, seconds, error
 
 
-def run_piece(
+def run_split(
     name: str, X: Array, y: Array, split: int, config: Config, families: Sequence[str]
 ) -> dict[str, Any]:
-    """Train the forests on one split, measure its test part, and return what is worth keeping.
-
-    Examples
-    --------
-    >>> from credalens.datasets import load_bundled
-    >>> from credalens.experiments.protocol import Config, run_piece
-    >>> iris = load_bundled("iris")
-    >>> piece = run_piece("iris", iris.X, iris.y, 0, Config(members=2), ["tv"])
-    >>> piece["n_train"], piece["n_test"], sorted(piece["measures"])
-    (105, 45, ['AU tv', 'EU tv', 'TU tv'])
-    """
+    """Train the forests on one split, measure the test part and return the result."""
     n_classes = int(y.max()) + 1
     split_seed, forest_seed, sample_seed = seeds(config, name, split)
     train, test = stratified_split(y, config.test_share, split_seed)
@@ -188,19 +156,19 @@ def run_piece(
     training = predicting = 0.0
     predictions = []
     for forest in forests:
-        # One thread: threads add up the trees in any order, enough to flip ties between runs.
+        # Threads would sum the trees in any order, and rounding would change ties between runs.
         _, seconds = timed(forest.set_params(n_jobs=1).fit, X[train], y[train])
         training += seconds
         probabilities, seconds = timed(predict, forest, X[test], n_classes)
         predicting += seconds
         predictions.append(probabilities)
-        forest.estimators_ = []  # deep forests on large data take gigabytes
+        forest.estimators_ = []  # deep forests on large data need gigabytes
     members = np.stack(predictions, axis=1)
     vote = cl.majority_vote(members)
     scores, times, error = measure(members, families, sample_seed)
     measures = {}
     for (component, family), score in scores.items():
-        curve = cl.rejection_curve(y[test], vote, score, n_bins=config.bins)
+        curve = cl.rejection_curve(y[test], vote, score, config.bins, ties="first")
         measures[f"{component} {family}"] = {
             "auc": curve.auc,
             "area": curve.area,

@@ -1,5 +1,6 @@
-"""Measures of uncertainty: formulas that put questions to credal sets."""
+"""Measures of uncertainty: formulas that combine queries of credal sets."""
 
+from credalens.measures.dirichlet import quantify_dirichlet
 from credalens.measures.distance import (
     aleatoric_uncertainty,
     epistemic_uncertainty,
@@ -8,21 +9,31 @@ from credalens.measures.distance import (
 from credalens.measures.entropy import lower_entropy, upper_entropy
 from credalens.measures.hartley import generalized_hartley
 from credalens.measures.imprecision import imprecision_bound, maximum_mean_imprecision
-from credalens.measures.interval import Interval, summarize
+from credalens.measures.information import (
+    expected_entropy,
+    mutual_information,
+    predictive_entropy,
+)
 from credalens.measures.quantify import quantify
-from credalens.measures.uncertainty import Uncertainty
+from credalens.measures.results import Interval, Uncertainty, summarize
+from credalens.measures.volume import volume
 
 __all__ = [
     "Interval",
     "Uncertainty",
     "aleatoric_uncertainty",
     "epistemic_uncertainty",
+    "expected_entropy",
     "generalized_hartley",
     "imprecision_bound",
     "lower_entropy",
     "maximum_mean_imprecision",
+    "mutual_information",
+    "predictive_entropy",
     "quantify",
+    "quantify_dirichlet",
     "summarize",
     "total_uncertainty",
     "upper_entropy",
+    "volume",
 ]

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
-from functools import partial
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
-from credalens._arrays import Array
-from credalens._arrays.host import glimpse
-from credalens.distances import as_distance
-from credalens.measures.interval import Interval
-from credalens.sets.anywhere import anywhere
-from credalens.sets.members import tv_of_array
+from credalens._backend import Array, TensorT, concrete_values
+from credalens._warnings import warn_caller
+from credalens.distances import Distance, as_distance
+from credalens.measures.results import Interval
+from credalens.sets import SetLike, set_function
+from credalens.sets.hull import tv_of_array
 
-#: Certified errors up to this need no word.
+#: Certified errors above this raise a warning.
 CERTIFIED = 1e-6
 
 
-def _total(members: Array) -> Any:
+def _total_of_array(members: Array) -> Any:
     found = tv_of_array(members, ((), None, None, None, None))
     return found and found[0]
 
 
-def _aleatoric(members: Array) -> Any:
+def _aleatoric_of_array(members: Array) -> Any:
     found = tv_of_array(members, ((), (), (), None, ()))
     if found is None:
         return None
@@ -33,28 +31,32 @@ def _aleatoric(members: Array) -> Any:
     return Interval(lower, upper)
 
 
-def _epistemic(members: Array) -> Any:
+def _epistemic_of_array(members: Array) -> Any:
     found = tv_of_array(members, (None, None, None, (), None))
     return found and found[3]
 
 
-@partial(anywhere, directly=_total)
-def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
+@overload
+def total_uncertainty(Q: TensorT, distance: str | Distance = ...) -> TensorT: ...
+@overload
+def total_uncertainty(Q: SetLike, distance: str | Distance = ...) -> Array: ...
+@set_function(numpy_fast_path=_total_of_array)
+def total_uncertainty(Q: Any, distance: str | Distance = "tv") -> Any:
     """Return the distance of the set from full certainty, ``min_y max_{p in Q} d(p, delta_y)``.
 
     Parameters
     ----------
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
-    distance : str or distance, default="tv"
-        The geometry on distributions: a distance, or its name (`credalens.distances.as_distance`),
-        say ``"tv"``, or ``"ordinal"`` (Wasserstein on 0, ..., K-1).
+    distance : str or Distance, default="tv"
+        The distance between distributions, or its name (`credalens.distances.as_distance`), such as
+        ``"tv"`` or ``"ordinal"`` (Wasserstein on 0, ..., K-1).
 
     Returns
     -------
     array of shape (...)
-        For total variation ``1 - max_y lower({y})``, in O(M K). Exact for every distance: it is
-        convex in p, so that the largest is at a corner of the set.
+        For total variation ``1 - max_y lower({y})``, in O(M K). Exact for every distance: a
+        distance is convex in p, so that an extreme point attains the maximum.
 
     References
     ----------
@@ -66,36 +68,54 @@ def total_uncertainty(Q: Any, distance: Any = "tv") -> Any:
     >>> cl.total_uncertainty([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])
     np.float64(0.5)
 
-    On ordered classes it matters how far off a decision can be:
+    On ordered classes the size of an error matters:
 
     >>> round(float(cl.total_uncertainty([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]], "ordinal")), 3)
     0.6
     """
-    return Q.origin.wrap(as_distance(distance, Q.n_classes).total(Q.plain()))
+    return as_distance(distance, Q.n_classes).total(Q)
 
 
-@partial(anywhere, directly=_aleatoric)
-def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = False) -> Any:
-    """Return the interval of ``min_y d(p, delta_y)``, p in the set.
+@overload
+def aleatoric_uncertainty(
+    Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+) -> Interval: ...
+@overload
+def aleatoric_uncertainty(
+    Q: TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
+) -> tuple[Interval, TensorT]: ...
+@overload
+def aleatoric_uncertainty(
+    Q: SetLike, distance: str | Distance = ..., *, return_error: Literal[True]
+) -> tuple[Interval, Array]: ...
+@set_function(numpy_fast_path=_aleatoric_of_array)
+def aleatoric_uncertainty(
+    Q: Any, distance: str | Distance = "tv", *, return_error: bool = False
+) -> Any:
+    """Return the interval of ``min_y d(p, delta_y)`` over the members p of the set.
 
     Parameters
     ----------
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
-    distance : str or distance, default="tv"
-        The geometry on distributions; see `total_uncertainty`.
+    distance : str or Distance, default="tv"
+        The distance between distributions; see `total_uncertainty`.
     return_error : bool, default=False
-        Also return the certified error of the ends, ``(...)``: the larger of how far the lower
-        end may lie above the smallest value and the upper end below the largest.
+        Also return the certified error of the ends, ``(...)``: the larger of the distances of the
+        lower end from the minimum and of the upper end from the maximum.
 
     Returns
     -------
     Interval, or (Interval, array)
         Both ends are attained by members of the set, not only by its generators: where the
-        generators disagree on the most probable class, the upper end is the value of a matrix
-        game, found by an exact simplex method for each instance on its own. For MMD and finite
-        classes of test functions the upper end is not a convex problem and comes from branch and
-        bound; a `RuntimeWarning` says if an error above 1e-6 is left that was not asked for.
+        generators disagree on the most probable class, the upper end is the value of a matrix game,
+        solved by an exact simplex method for each instance. For MMD and finite classes of test
+        functions the upper end is not a convex problem and is computed by branch and bound.
+
+    Warns
+    -----
+    RuntimeWarning
+        If an error above 1e-6 remains and `return_error` is False.
 
     References
     ----------
@@ -103,47 +123,60 @@ def aleatoric_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
 
     Examples
     --------
-    Two members that are sure of different classes leave room for a fair coin between them:
+    Two members that are certain of different classes have a mixture with equal probabilities:
 
     >>> import credalens as cl
     >>> cl.aleatoric_uncertainty([[0.9, 0.1], [0.2, 0.8]]).upper
     np.float64(0.5)
     """
-    lower, upper, error = as_distance(distance, Q.n_classes).aleatoric(Q.plain())
-    wrap = Q.origin.wrap
-    interval = Interval(wrap(lower), wrap(upper))
+    lower, upper, error = as_distance(distance, Q.n_classes).aleatoric(Q)
     if return_error:
-        return interval, wrap(error)
+        return Interval(lower, upper), error
     warn_of_error(error, "aleatoric uncertainty")
-    return interval
+    return Interval(lower, upper)
 
 
-@partial(anywhere, directly=_epistemic)
-def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = False) -> Any:
+@overload
+def epistemic_uncertainty(
+    Q: TensorT, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+) -> TensorT: ...
+@overload
+def epistemic_uncertainty(
+    Q: SetLike, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+) -> Array: ...
+@overload
+def epistemic_uncertainty(
+    Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
+) -> tuple[Any, Any]: ...
+@set_function(numpy_fast_path=_epistemic_of_array)
+def epistemic_uncertainty(
+    Q: Any, distance: str | Distance = "tv", *, return_error: bool = False
+) -> Any:
     """Return half the diameter of the set, ``max_{p, q in Q} d(p, q) / 2``.
 
     Parameters
     ----------
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
-    distance : str or distance, default="tv"
-        The geometry on distributions; see `total_uncertainty`.
+    distance : str or Distance, default="tv"
+        The distance between distributions; see `total_uncertainty`.
     return_error : bool, default=False
-        Also return how far below the maximum each value may lie, ``(...)``: 0 for hulls.
+        Also return an upper bound of how far each value is below the maximum, ``(...)``: 0 for
+        hulls.
 
     Returns
     -------
     array of shape (...), or (array, array)
         For hulls half the largest distance between two members, in O(M^2 K); with total variation
-        in O(M 2^K) where that is less, and in less than M^2 pairs for many members close together.
-        For probability intervals over more than 40 classes it may be known only between bounds:
+        in O(M 2^K) if that is less, and with fewer than M^2 pairs for many members close to each
+        other. For probability intervals over more than 40 classes only bounds may be certified:
         then the lower one, with its error.
 
     Raises
     ------
     ValueError
-        If a cost is not symmetric or breaks the triangle inequality, or if only bounds are known
-        and the error was not asked for.
+        If a cost is not symmetric or violates the triangle inequality, or if only bounds are
+        certified and `return_error` is False.
 
     References
     ----------
@@ -157,23 +190,22 @@ def epistemic_uncertainty(Q: Any, distance: Any = "tv", *, return_error: bool = 
     """
     geometry = as_distance(distance, Q.n_classes)
     if not return_error:
-        return Q.origin.wrap(geometry.epistemic(Q.plain()))
-    lower, upper = Q.plain().diameter_bounds(geometry)
-    return Q.origin.wrap(lower / 2), Q.origin.wrap((upper - lower) / 2)
+        return geometry.epistemic(Q)
+    lower, upper = geometry.diameter_bounds_of(Q)
+    return lower / 2, (upper - lower) / 2
 
 
 def warn_of_error(error: Any, what: str) -> None:
-    """Warn of instances with an error above `CERTIFIED`, which the caller did not ask for."""
-    seen = error if type(error) is np.ndarray else glimpse(error)
-    if seen is None:  # traced: nobody knows yet
+    """Warn of instances with an error above `CERTIFIED`."""
+    values = error if type(error) is np.ndarray else concrete_values(error)
+    if values is None:  # traced
         return
-    if seen.size == 1 and seen.item() <= CERTIFIED:  # without what it takes to begin a loop
+    if values.size == 1 and values.item() <= CERTIFIED:  # a reduction would take longer
         return
-    count = int(np.count_nonzero(seen > CERTIFIED))
+    count = int(np.count_nonzero(values > CERTIFIED))
     if count:
-        warnings.warn(
-            f"{what}: {count} of {seen.size} instances are certified only to "
-            f"{float(np.max(seen)):.3g}; pass return_error=True for the error of each",
+        warn_caller(
+            f"{what}: {count} of {values.size} instances are certified only to "
+            f"{float(np.max(values)):.3g}; pass return_error=True for the error of each",
             RuntimeWarning,
-            stacklevel=4,
         )

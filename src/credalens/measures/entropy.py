@@ -1,27 +1,30 @@
-"""Upper and lower entropy, the measures of Abellan and Moral."""
+"""Upper and lower entropy, the measures of Abellán and Moral."""
 
 from __future__ import annotations
 
 import math
-import warnings
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays.host import glimpse
-from credalens.sets import CredalSet
-from credalens.sets.anywhere import anywhere
+from credalens._backend import Array, TensorT, concrete_values
+from credalens._warnings import warn_caller
+from credalens.sets import CredalSet, SetLike, set_function
 
-#: A duality gap up to this many bits counts as certified.
+#: Duality gaps up to this number of bits count as certified.
 CERTIFIED_BITS = 1e-9
 
 
-def log_base(base: Any, n_classes: int) -> float:
+#: Unit of an entropy.
+Base = float | Literal["e", "classes"]
+
+
+def log_base(base: Base, n_classes: int) -> float:
     """Return the natural logarithm of a base: a number > 1, ``"e"`` or ``"classes"`` for K.
 
-    With one class every entropy is 0, whatever the unit; ``"classes"`` then gives infinity, so
-    that 0 divided by it stays 0.
+    With one class every entropy is 0 in any unit; ``"classes"`` then gives infinity, so that 0
+    divided by it is 0.
     """
     if isinstance(base, str):
         if base == "e":
@@ -30,13 +33,37 @@ def log_base(base: Any, n_classes: int) -> float:
             return math.log(n_classes) if n_classes > 1 else math.inf
     number = isinstance(base, int | float | np.number) and not isinstance(base, bool)
     if not number or not 1 < base < math.inf:
-        _validation.refuse("base", f"is {base!r}", 'pass a number > 1, "e" or "classes"')
+        _validation.raise_invalid("base", f"is {base!r}", 'pass a number > 1, "e" or "classes"')
     return math.log(base)
 
 
-@anywhere
+@overload
 def upper_entropy(
-    Q: Any, base: Any = 2, *, return_error: bool = False, return_distribution: bool = False
+    Q: TensorT,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    return_distribution: Literal[False] = ...,
+) -> TensorT: ...
+@overload
+def upper_entropy(
+    Q: SetLike,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    return_distribution: Literal[False] = ...,
+) -> Array: ...
+@overload
+def upper_entropy(
+    Q: SetLike | TensorT,
+    base: Base = ...,
+    *,
+    return_error: bool = ...,
+    return_distribution: bool = ...,
+) -> Any: ...
+@set_function()
+def upper_entropy(
+    Q: Any, base: Base = 2, *, return_error: bool = False, return_distribution: bool = False
 ) -> Any:
     """Return the largest Shannon entropy over the set, S*.
 
@@ -54,8 +81,7 @@ def upper_entropy(
     Returns
     -------
     array of shape (...), or a tuple (value[, error][, distribution])
-        The value is attained by the distribution, so that it is a lower bound; the optimum is at
-        most the gap above it.
+        The distribution attains the value, a lower bound; the optimum is at most the gap above.
 
     Warns
     -----
@@ -64,9 +90,9 @@ def upper_entropy(
 
     Notes
     -----
-    For hulls an active-set Newton method on the weights of the members, each instance on its own.
-    With ``g_m = -sum_y P_my ln p_y`` the gap is ``max_m g_m - H(p)``, computed from the data. A
-    class that is zero in every member plays no part.
+    For hulls an active-set Newton method on the weights of the members, for each instance. With
+    ``g_m = -sum_y P_my ln p_y`` the duality gap is ``max_m g_m - H(p)``, computed from the data.
+    Classes with probability zero in every member are dropped.
 
     Examples
     --------
@@ -74,14 +100,38 @@ def upper_entropy(
     >>> cl.upper_entropy([[0.9, 0.1], [0.2, 0.8]])
     np.float64(1.0)
     """
-    value, gap, distribution = Q.plain().max_entropy(distribution=return_distribution)
-    certify(gap, "upper entropy")
-    return _answer(Q, base, value, gap, distribution, return_error)
+    value, gap, *distribution = Q.max_entropy(distribution=return_distribution)
+    warn_of_gap(gap, "upper entropy")
+    return _result(Q, base, value, gap, distribution, return_error)
 
 
-@anywhere
+@overload
 def lower_entropy(
-    Q: Any, base: Any = 2, *, return_error: bool = False, return_distribution: bool = False
+    Q: TensorT,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    return_distribution: Literal[False] = ...,
+) -> TensorT: ...
+@overload
+def lower_entropy(
+    Q: SetLike,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    return_distribution: Literal[False] = ...,
+) -> Array: ...
+@overload
+def lower_entropy(
+    Q: SetLike | TensorT,
+    base: Base = ...,
+    *,
+    return_error: bool = ...,
+    return_distribution: bool = ...,
+) -> Any: ...
+@set_function()
+def lower_entropy(
+    Q: Any, base: Base = 2, *, return_error: bool = False, return_distribution: bool = False
 ) -> Any:
     """Return the smallest Shannon entropy over the set, S_*.
 
@@ -99,7 +149,7 @@ def lower_entropy(
     Returns
     -------
     array of shape (...), or a tuple (value[, error][, distribution])
-        Entropy is concave, so that the minimum over a hull is at a member: O(M K).
+        Entropy is concave, so that a member attains the minimum over a hull: O(M K).
 
     Examples
     --------
@@ -107,38 +157,26 @@ def lower_entropy(
     >>> cl.lower_entropy([[0.5, 0.5], [1.0, 0.0]])
     np.float64(0.0)
     """
-    value, error, distribution = Q.plain().min_entropy(distribution=return_distribution)
-    certify(error, "lower entropy")
-    return _answer(Q, base, value, error, distribution, return_error)
+    value, error, *distribution = Q.min_entropy(distribution=return_distribution)
+    warn_of_gap(error, "lower entropy")
+    return _result(Q, base, value, error, distribution, return_error)
 
 
-def certify(gap: Any, what: str) -> None:
+def warn_of_gap(gap: Any, what: str) -> None:
     """Warn of instances whose gap, in nats, is above the certified limit."""
-    seen = glimpse(gap)
-    if seen is None:  # traced: nobody knows yet
-        return
-    if seen.max(initial=0.0) > CERTIFIED_BITS * math.log(2):
-        bits = seen.astype(np.float64) / math.log(2)
-        warnings.warn(
+    nats = concrete_values(gap)
+    if nats is not None and nats.max(initial=0.0) > CERTIFIED_BITS * math.log(2):
+        bits = nats.astype(np.float64) / math.log(2)
+        warn_caller(
             f"{what}: {int((bits > CERTIFIED_BITS).sum())} of {bits.size} instances could not be "
             f"certified to {CERTIFIED_BITS:g} bits; the worst error is {bits.max():.3g} bits",
             RuntimeWarning,
-            stacklevel=4,
         )
 
 
-def _answer(
-    Q: CredalSet,
-    base: Any,
-    value: Any,
-    error: Any,
-    distribution: Any,
-    with_error: bool,
+def _result(
+    Q: CredalSet, base: Any, value: Any, error: Any, distribution: list[Any], with_error: bool
 ) -> Any:
     unit = log_base(base, Q.n_classes)
-    answer = [Q.answer(value / unit)]
-    if with_error:
-        answer.append(Q.answer(error / unit))
-    if distribution is not None:
-        answer.append(Q.answer(distribution))
-    return answer[0] if len(answer) == 1 else tuple(answer)
+    results = (value / unit, *((error / unit,) if with_error else ()), *distribution)
+    return results[0] if len(results) == 1 else results

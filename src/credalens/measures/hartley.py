@@ -1,4 +1,4 @@
-"""The generalized Hartley measure: how many classes remain possible."""
+"""The generalized Hartley measure, a measure of non-specificity."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import functools
 import math
 import sys
 import time
-import warnings
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import Array, native
-from credalens.measures.entropy import log_base
-from credalens.sets import CredalSet
-from credalens.sets.anywhere import anywhere
+from credalens._backend import Array, TensorT, concrete_values, native
+from credalens._warnings import warn_caller
+from credalens.measures.entropy import Base, log_base
+from credalens.sets import CredalSet, SetLike, set_function
 
-#: Most classes for the sum over all events unless the caller insists, and then.
-EXACT_CLASSES, MOST_EXACT_CLASSES = 26, 30
-#: Most pairs of permutations that an adaptive estimate draws.
-MOST_PAIRS = 1 << 14
-#: An estimate whose standard error is below this many bits is as good as exact.
+#: Largest number of classes for the sum over all events with "auto", and with "exact".
+EXACT_CLASSES, MAX_EXACT_CLASSES = 26, 30
+#: Largest number of pairs of permutations of an adaptive estimate.
+MAX_PAIRS = 1 << 14
+#: Standard error, in bits, at which an adaptive estimate stops in any case.
 NEGLIGIBLE_BITS = 1e-12
-#: Pairs that an adaptive estimate is taken to draw when "auto" weighs it against the exact sum.
+#: Assumed number of pairs of an adaptive estimate when "auto" compares it with the exact sum.
 TYPICAL_PAIRS = 1000
 
 
@@ -37,10 +36,43 @@ def weights(n_classes: int) -> tuple[Array, Array]:
     return w, log_v
 
 
-@anywhere
+@overload
+def generalized_hartley(
+    Q: TensorT,
+    base: Base = ...,
+    method: str = ...,
+    n_samples: int | None = ...,
+    random_state: Any = ...,
+    *,
+    rtol: float = ...,
+    return_error: Literal[False] = ...,
+) -> TensorT: ...
+@overload
+def generalized_hartley(
+    Q: SetLike,
+    base: Base = ...,
+    method: str = ...,
+    n_samples: int | None = ...,
+    random_state: Any = ...,
+    *,
+    rtol: float = ...,
+    return_error: Literal[False] = ...,
+) -> Array: ...
+@overload
+def generalized_hartley(
+    Q: SetLike | TensorT,
+    base: Base = ...,
+    method: str = ...,
+    n_samples: int | None = ...,
+    random_state: Any = ...,
+    *,
+    rtol: float = ...,
+    return_error: Literal[True],
+) -> tuple[Any, Any]: ...
+@set_function()
 def generalized_hartley(
     Q: Any,
-    base: Any = 2,
+    base: Base = 2,
     method: str = "auto",
     n_samples: int | None = None,
     random_state: Any = None,
@@ -59,17 +91,17 @@ def generalized_hartley(
     base : number > 1, "e" or "classes", default=2
         Unit of the result; ``"classes"`` divides by log K, for values in [0, 1].
     method : {"auto", "exact", "sample"}, default="auto"
-        The sum over all events, in O(M 2^K), or an unbiased estimate for any K. ``"auto"`` takes
-        the exact one where it is cheaper, i.e. up to about 20 classes. ``"exact"`` is refused
-        beyond 30 classes; beyond 26 it first says on stderr how long it will take.
+        The sum over all events, in O(M 2^K), or an unbiased estimate for any K. ``"auto"`` uses
+        the exact sum where it is cheaper, i.e. up to about 20 classes. ``"exact"`` raises
+        ValueError beyond 30 classes; beyond 26 it prints an estimate of the run time to stderr.
     n_samples : int, optional
         Number of random permutations for the estimate, at least 2. By default as many as `rtol`
-        asks, at most 16384.
+        requires, at most 16384.
     random_state : int, RandomState, Generator or None
-        Seeds the permutations. All instances share them, so that an estimate does not depend on
+        Seed of the permutations. All instances share them, so that an estimate does not depend on
         the batch.
     rtol : float, default=0.01
-        Relative standard error to reach when `n_samples` is not given.
+        Target of the relative standard error if `n_samples` is not given.
     return_error : bool, default=False
         Also return the standard error, ``(...)``: 0 for the exact sum.
 
@@ -86,8 +118,8 @@ def generalized_hartley(
     -----
     ``GH = log2 K - sum_{0 < |B| < K} w_K(|B|) lower(B)`` with positive weights w, so that no
     Moebius transform is needed. A random permutation gives a chain of events, one of each size, and
-    with it an unbiased term; the mean of the members serves as control variate, the reversed
-    permutation as antithetic partner.
+    an unbiased estimate; the mean of the members is a control variate, the reversed permutation an
+    antithetic one.
 
     Examples
     --------
@@ -96,14 +128,12 @@ def generalized_hartley(
     1.0
     """
     unit = log_base(base, Q.n_classes) / math.log(2)
-    value, error = hartley_bits(Q.plain(), method, n_samples, random_state, rtol)
-    return (
-        (Q.answer(value / unit), Q.answer(error / unit)) if return_error else Q.answer(value / unit)
-    )
+    value, error = hartley_bits(Q, method, n_samples, random_state, rtol)
+    return (value / unit, error / unit) if return_error else value / unit
 
 
 def is_sampled(n_classes: int, n_samples: int = 0) -> bool:
-    """Tell whether ``method="auto"`` estimates, as the sum over all events would take longer."""
+    """Return whether ``method="auto"`` samples, as the sum over all events takes longer."""
     # An event costs about a thirtieth of a class in a permutation (see benchmarks).
     cheap = 30 * n_classes * (n_samples or TYPICAL_PAIRS) >= 2 ** (n_classes - 1)
     return n_classes > EXACT_CLASSES or not cheap
@@ -115,7 +145,7 @@ def hartley_bits(
     n_samples: int | None = None,
     random_state: Any = None,
     rtol: float = 0.01,
-) -> tuple[Array, Array]:
+) -> tuple[Any, Any]:
     """Return the measure and its standard error, in bits."""
     K = Q.n_classes
     _validation.one_of(method, "method", ("auto", "exact", "sample"))
@@ -125,29 +155,29 @@ def hartley_bits(
         method = "sample" if is_sampled(K, pairs) else "exact"
     if method == "exact":
         value = _exact(Q)
-        return value, native.no_error(value)
+        return value, native.zeros_like(value)
     seed = _validation.seed(random_state)
-    value, error = Q.hartley_sample(weights(K)[1], seed, pairs, rtol, NEGLIGIBLE_BITS, MOST_PAIRS)
+    value, error = Q.hartley_sample(weights(K)[1], seed, pairs, rtol, NEGLIGIBLE_BITS, MAX_PAIRS)
     if not pairs:
         _warn_of_cap(value, error, rtol)
     return value, error
 
 
-def _exact(Q: CredalSet) -> Array:
+def _exact(Q: CredalSet) -> Any:
     K = Q.n_classes
-    if K > MOST_EXACT_CLASSES:
-        _validation.refuse(
+    if K > MAX_EXACT_CLASSES:
+        _validation.raise_invalid(
             "method",
             f"is 'exact' for {K} classes, i.e. a sum over 2**{K} events",
-            f"pass method='sample', or at most {MOST_EXACT_CLASSES} classes",
+            f"pass method='sample', or at most {MAX_EXACT_CLASSES} classes",
         )
     if K > EXACT_CLASSES and sys.stderr is not None:
-        _say_how_long(Q)
+        _print_run_time(Q)
     return Q.hartley_exact(weights(K)[0])
 
 
-def _say_how_long(Q: CredalSet) -> None:
-    """Time one small set and scale it up: the cost doubles with each class."""
+def _print_run_time(Q: CredalSet) -> None:
+    """Time one small set and extrapolate: the cost doubles with each class."""
     trial = 18
     members = np.full((4, getattr(Q, "n_members", 1), trial), 1.0 / trial)
     out = np.empty(4)
@@ -162,14 +192,14 @@ def _say_how_long(Q: CredalSet) -> None:
     )
 
 
-def _warn_of_cap(value: Array, error: Array, rtol: float) -> None:
+def _warn_of_cap(value: Any, error: Any, rtol: float) -> None:
+    value, error = concrete_values(value), concrete_values(error)
     short = error > np.maximum(1.000001 * rtol * value, NEGLIGIBLE_BITS)
     if short.any():
         worst = float((error[short] / value[short]).max())
-        warnings.warn(
+        warn_caller(
             f"generalized_hartley: {int(short.sum())} of {short.size} instances did not reach a "
-            f"relative standard error of {rtol:g} with {MOST_PAIRS} permutations; the worst is "
+            f"relative standard error of {rtol:g} with {MAX_PAIRS} permutations; the worst is "
             f"{worst:.3g}; pass n_samples for more",
             RuntimeWarning,
-            stacklevel=5,
         )

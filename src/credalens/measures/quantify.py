@@ -1,31 +1,61 @@
-"""Everything that a family of measures says of a set, in one pass."""
+"""Total, aleatoric and epistemic uncertainty of a family of measures, in one pass."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from credalens import _validation
-from credalens._arrays import Array, namespace, native
+from credalens._backend import Array, TensorT
 from credalens.distances import NAMES, Distance, as_distance
-from credalens.measures.entropy import certify, log_base
-from credalens.measures.hartley import hartley_bits
-from credalens.measures.interval import Interval
-from credalens.measures.uncertainty import Uncertainty
-from credalens.sets import CredalSet
-from credalens.sets.anywhere import anywhere
+from credalens.measures.entropy import Base
+from credalens.measures.families import COMPONENTS, FAMILY_TABLE, SharedQueries
+from credalens.measures.results import Interval, Uncertainty
+from credalens.sets import SetLike, set_function
+from credalens.sets.hull import tv_of_array
+
+__all__ = ["COMPONENTS", "FAMILIES", "FAMILY_NAMES", "quantify"]
 
 #: Families by name; "tv" stands for any distance.
-FAMILIES = ("tv", "entropy", "hartley")
+FAMILIES = ("tv", *FAMILY_TABLE)
 FAMILY_NAMES = frozenset({*NAMES, *FAMILIES})
-#: What each of them tells.
-COMPONENTS = ("total", "aleatoric", "epistemic")
+_HARTLEY_OPTIONS = frozenset({"method", "n_samples", "rtol"})
 
 
-@anywhere
+def _quantify_array(members: Array) -> Any:
+    found = tv_of_array(members, ((), (), (), (), ()))
+    if found is None:
+        return None
+    total, lower, upper, epistemic, error = found
+    return Uncertainty(total, Interval(lower, upper), epistemic, error)
+
+
+@overload
 def quantify(
-    Q: Any, measure: Any = "tv", *, base: Any = 2, random_state: Any = None, **hartley: Any
+    Q: SetLike | TensorT,
+    measure: str | Distance = ...,
+    *,
+    base: Base = ...,
+    random_state: Any = ...,
+    **hartley: Any,
+) -> Uncertainty: ...
+@overload
+def quantify(
+    Q: SetLike | TensorT,
+    measure: Sequence[str | Distance],
+    *,
+    base: Base = ...,
+    random_state: Any = ...,
+    **hartley: Any,
+) -> dict[str | Distance, Uncertainty]: ...
+@set_function(numpy_fast_path=_quantify_array)
+def quantify(
+    Q: Any,
+    measure: str | Distance | Sequence[str | Distance] = "tv",
+    *,
+    base: Base = 2,
+    random_state: Any = None,
+    **hartley: Any,
 ) -> Any:
     """Return total, aleatoric and epistemic uncertainty of each set.
 
@@ -34,37 +64,87 @@ def quantify(
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     measure : str, distance, or a sequence of these, default="tv"
-        The family of measures. A distance or its name: total, the aleatoric interval, epistemic.
-        ``"entropy"``: S*, S_*, their difference. ``"hartley"``: S*, S* - GH, GH; the difference
-        can be negative (from K = 20 on) and is not clamped.
+        The family of measures; see Notes. A distance or its name, or one of
+
+        - of the set: ``"entropy"``, ``"hartley"``, ``"scoring:log"``, ``"scoring:brier"``,
+          ``"scoring:spherical"``, ``"scoring:zero_one"``, ``"labelwise:credal"``, and
+          ``"confidence"``;
+        - of the members as a sample (a hull, or an array): ``"information"``, ``"variance"``,
+          ``"zero_one"``, ``"spherical"``, ``"second_order_distance"``, ``"labelwise:entropy"``
+          (also ``"labelwise"``), ``"labelwise:variance"``.
     base : number > 1, "e" or "classes", default=2
-        Unit of the entropy and Hartley families.
+        Unit of entropies and of the Hartley measure.
     random_state : int, RandomState, Generator or None
-        Seeds the Hartley measure where it is sampled (more than about 20 classes).
+        Seed of the Hartley measure if it is sampled (more than about 20 classes).
     **hartley
         Further arguments of `generalized_hartley`: ``method``, ``n_samples``, ``rtol``.
 
     Returns
     -------
     Uncertainty, or a dict of them for a sequence of measures
-        With fields ``total``, ``aleatoric``, ``epistemic`` and ``error``. What families share is
-        computed once; for total variation the data are read once. Arrays are of the library, dtype
-        and device that the data have; from Dask arrays they are Dask arrays, and one task per
-        chunk finds all of them.
+        With fields ``total``, ``aleatoric``, ``epistemic`` and ``error``, in the array library,
+        dtype and device of the data. Results that families share are computed once; for total
+        variation the data are read once. For Dask arrays one task per chunk computes all fields.
+
+    Raises
+    ------
+    ValueError
+        If a measure of the members is requested for a set without members.
 
     Notes
     -----
-    Tensors of PyTorch that require grad, and arrays of JAX inside ``grad`` and ``jit``, are
-    differentiated by the members of a hull, both aleatoric ends included. The gradient of what a
-    solver finds is that of the objective at the solution (Danskin's theorem): for the upper
-    aleatoric end the weights of the members times those of the classes in the game, for S* that of
-    the entropy at the maximising distribution, for GH each event's weight at the member that gives
-    it the least. Where choices tie, it is the gradient of one of them, or a mean of several: a
-    generalised gradient. Entropies and GH divide rows by their sums first, and are differentiated
-    through that; a class that no member gives mass has the derivative 0. Only first derivatives
-    are to be had from solvers. The sampled GH, and aleatoric ends of distances other than total
-    variation and Wasserstein, have no gradient and say so. Inside JAX's transformations rows cannot
-    be checked: pass ``ConvexHull(members, validate=False)`` or use `ConvexHull.from_logits`.
+    With G the generalised entropy and D the divergence of a scoring rule (see below), and the mean
+    m of the members::
+
+        family                 total             aleatoric              epistemic
+        a distance d           min_y max_p       [min_p, max_p] of      max_{p,q} d(p, q) / 2
+                               d(p, delta_y)     min_y d(p, delta_y)
+        entropy                S*                S_*                    S* - S_*
+        hartley                S*                S* - GH                GH
+        scoring:log, brier,    aleatoric plus    [min_p, max_p] of G(p) max_{p,q} D(p, q)
+          spherical, zero_one  epistemic
+        labelwise:credal       min(1 - a, b)     min(a, 1 - b)          b - a
+        information            H(m)              mean of H(p)           mutual information
+        variance               1 - |m|^2         mean of 1 - |p|^2      sum of the variances
+        zero_one               1 - max m         mean of 1 - max p      their difference
+        spherical              1 - |m|           mean of 1 - |p|        their difference
+        second_order_distance  1 - max m         mean of 1 - max p      min_q mean of TV(p, q)
+        labelwise:entropy      information of (p_y, 1 - p_y), for each class y
+        labelwise:variance     m_y (1 - m_y)     mean of p_y (1 - p_y)  variance of p_y
+        confidence             1 - max m         none                   none
+
+    The four scoring rules have G: Shannon entropy, ``1 - |p|^2``, ``1 - |p|``, ``1 - max p``, and
+    D: Kullback-Leibler divergence, ``|p - q|^2``, ``|p| - <p, q> / |q|``, ``max p - p_z`` with z
+    the argmax of q. Both aleatoric ends, and D, are optima over the set, not over its generators
+    only; ``error`` is the certified gap of the upper end. The logarithmic D is infinite if one
+    extreme point has a zero that another has not. Label-wise results are ``(..., K)``, with a and b
+    the lower and upper probability of a class. S* - GH can be negative (from K = 20 on) and is not
+    clipped.
+
+    Measures of the members as a sample depend on how often a member occurs; those of the set do
+    not. The parts of a distance and of ``"second_order_distance"`` need not add up to the total.
+
+    PyTorch tensors that require grad, and JAX arrays inside ``grad`` and ``jit``, are
+    differentiated with respect to the members of a hull, both aleatoric ends included. The gradient
+    of a solver is that of its objective at the solution (Danskin's theorem): for the upper
+    aleatoric end the weights of the members times those of the classes in the game, for S* the
+    gradient of the entropy at the maximiser, for GH the weight of each event at the member that
+    attains its lower probability. Where choices tie, it is the gradient of one of them, or a mean
+    of several: a generalised gradient. Entropies and GH divide rows by their sums first, and are
+    differentiated through that; the derivative by a class with probability 0 in every member is 0.
+    Solvers support first derivatives only. The sampled GH, and the aleatoric ends of distances
+    other than total variation and Wasserstein, raise ValueError if a gradient is requested. JAX
+    transformations cannot validate rows: pass ``ConvexHull(members, validate=False)`` or use
+    `ConvexHull.from_logits`.
+
+    References
+    ----------
+    González-García et al. (2026) for distances; Abellán and Moral (2000, 2005) for Hartley and
+    entropy; Depeweg et al. (2018) for information; Hofman et al. (2024), "Quantifying aleatoric and
+    epistemic uncertainty: a credal approach", for scoring rules; Sale et al. (2024), "Second-order
+    uncertainty quantification: a distance-based approach" and "Label-wise aleatoric and epistemic
+    uncertainty quantification"; Hüllermeier et al. (2022), "Quantification of credal uncertainty in
+    machine learning", for label-wise intervals.
 
     Examples
     --------
@@ -75,64 +155,28 @@ def quantify(
     >>> both = cl.quantify([[0.6, 0.4], [0.2, 0.8]], measure=["tv", "entropy"])
     >>> round(float(both["entropy"].total), 3)
     1.0
+
+    Mutual information, and the Brier score over the set, whose upper end is at a mixture:
+
+    >>> cl.quantify([[0.6, 0.4], [0.2, 0.8]], "information")
+    Uncertainty(total=0.971, aleatoric=0.8464, epistemic=0.1245, error=0)
+    >>> cl.quantify([[0.6, 0.4], [0.2, 0.8]], "scoring:brier").aleatoric
+    Interval(lower=0.32, upper=0.5)
     """
-    several = not isinstance(measure, str) and isinstance(measure, Sequence)
-    wanted = list(measure) if several else [measure]
-    for one in wanted:
-        if not isinstance(one, Distance):
-            _validation.one_of(one, "measure", FAMILY_NAMES)
-    unknown = hartley.keys() - {"method", "n_samples", "rtol"}
+    unknown = hartley.keys() - _HARTLEY_OPTIONS
     if unknown:
         raise TypeError(f"quantify() got an unexpected keyword argument {min(unknown)!r}")
-    shared = _Entropies(Q.plain(), base, {"random_state": random_state, **hartley})
-    results = {one: _family(Q, one, shared) for one in wanted}
-    return results if several else results[measure]
-
-
-def _family(Q: CredalSet, measure: Any, shared: _Entropies) -> Uncertainty:
-    wrap = Q.origin.wrap
-    if measure == "entropy":
-        values = shared.entropy()
-    elif measure == "hartley":
-        values = shared.hartley()
-    else:
-        distance = as_distance(measure, Q.n_classes)
-        total, lower, upper, epistemic, error = distance.everything(Q.plain())
-        return Uncertainty(
-            wrap(total), Interval(wrap(lower), wrap(upper)), wrap(epistemic), wrap(error)
-        )
-    return Uncertainty(*map(Q.answer, values))
-
-
-class _Entropies:
-    """The entropy and Hartley families; the upper entropy, which they share, is found once."""
-
-    def __init__(self, Q: CredalSet, base: Any, hartley: dict[str, Any]) -> None:
-        self.Q, self._hartley = Q, hartley
-        self._unit = log_base(base, Q.n_classes)
-        self._upper: tuple[Array, Array] | None = None
-
-    def upper(self) -> tuple[Array, Array]:
-        """Return the upper entropy and its gap."""
-        if self._upper is None:
-            value, gap, _ = self.Q.max_entropy()
-            certify(gap, "upper entropy")
-            self._upper = value / self._unit, gap / self._unit
-        return self._upper
-
-    def entropy(self) -> tuple[Array, Array, Array, Array]:
-        """Return S*, S_*, their difference and the error."""
-        upper, gap = self.upper()
-        lower, error, _ = self.Q.min_entropy()
-        certify(error, "lower entropy")
-        lower = lower / self._unit
-        # Equal entropies of a precise set may differ by rounding; a difference cannot be negative.
-        width = namespace(upper).clip(upper - lower, min=0.0)
-        return upper, lower, width, gap + native.beside(error / self._unit, gap)
-
-    def hartley(self) -> tuple[Array, Array, Array, Array]:
-        """Return S*, S* - GH, GH and the error."""
-        upper, gap = self.upper()
-        bits, error = hartley_bits(self.Q, **self._hartley)
-        scale = math.log(2) / self._unit
-        return upper, upper - scale * bits, scale * bits, gap + scale * error
+    single = isinstance(measure, str | Distance) or not isinstance(measure, Sequence)
+    families: list[Any] = [measure] if single else list(measure)  # type: ignore[arg-type]
+    for one in families:
+        if not isinstance(one, Distance) and not (isinstance(one, str) and one in FAMILY_NAMES):
+            _validation.one_of(one, "measure", FAMILY_NAMES)
+    shared = SharedQueries(Q, base, {"random_state": random_state, **hartley})
+    results: dict[Any, Uncertainty] = {}
+    for one in families:
+        if isinstance(one, str) and one not in NAMES:
+            results[one] = FAMILY_TABLE[one].function(shared)
+        else:
+            total, lower, upper, epistemic, error = as_distance(one, Q.n_classes).decompose(Q)
+            results[one] = Uncertainty(total, Interval(lower, upper), epistemic, error)
+    return results[measure] if single else results

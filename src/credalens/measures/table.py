@@ -7,14 +7,13 @@ A row here brings the checks of the axioms, the tests of invariance, a column of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from credalens._arrays import Array
+from credalens._backend import Array
 from credalens.distances import NAMES, Distance, TotalVariation, as_distance
+from credalens.measures import reference
 from credalens.measures.distance import (
     aleatoric_uncertainty,
     epistemic_uncertainty,
@@ -23,52 +22,12 @@ from credalens.measures.distance import (
 from credalens.measures.entropy import lower_entropy, upper_entropy
 from credalens.measures.hartley import generalized_hartley
 from credalens.measures.imprecision import imprecision_bound
+from credalens.measures.measure import Measure
+from credalens.measures.table_families import FAMILY_ROWS, entropies
 from credalens.sets import ConvexHull, CredalSet
 
 #: Most classes for sums over all events written out.
 WRITTEN_OUT = 8
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A measure by name; calling it measures a batch of sets.
-
-    Examples
-    --------
-    >>> import credalens as cl
-    >>> from credalens.axioms import MEASURES
-    >>> MEASURES["total"](cl.ConvexHull([[[0.7, 0.3], [0.5, 0.5]]]))
-    array([0.5])
-    """
-
-    #: Its key in `credalens.axioms.MEASURES`.
-    name: str
-    #: From a batch of n sets to ``(n,)``.
-    function: Callable[[CredalSet], Any]
-    #: The definition, with every supremum and infimum over the set taken over its generators
-    #: ``(n, V, K)`` only: what A5b compares with.
-    at_generators: Callable[[Array], Array]
-    #: The largest value for a number of classes.
-    bound: Callable[[int], float]
-    #: Axioms that hold for every number of classes, by proof.
-    claims: tuple[str, ...]
-    #: Axioms that fail for every number of classes from 2 on.
-    fails: tuple[str, ...] = ()
-    #: Name of the measure of total uncertainty that must not be smaller.
-    total: str | None = None
-    #: Names of measures that must not be larger.
-    parts: tuple[str, ...] = ()
-    #: Maximum mean imprecision, for measures that must not exceed half of it.
-    imprecision: Callable[[CredalSet], Array] | None = None
-
-    def __call__(self, Q: CredalSet) -> Any:
-        """Measure a batch of sets."""
-        return self.function(Q)
-
-
-def _entropies(P: Array) -> Array:
-    logs = np.log2(P, where=P > 0, out=np.zeros_like(P))
-    return np.asarray(0.0 - (P * logs).sum(axis=-1))  # not -0.0
 
 
 def events(n_classes: int) -> Array:
@@ -150,6 +109,10 @@ def _distance_rows(name: str) -> tuple[Measure, ...]:
     def ends(Q: CredalSet) -> Any:
         return aleatoric_uncertainty(Q, geometry(Q.n_classes))
 
+    def between(p: Array, q: Array) -> Array:
+        return geometry(p.shape[-1]).between(p, q)
+
+    d = reference.DISTANCES.get(name, between)
     # The least of functions that are linear over the set is at a generator.
     lower_at_generator = geometry(2).dirac_costs is not None
     free = ("permutation",) if name == "tv" else ()
@@ -162,6 +125,7 @@ def _distance_rows(name: str) -> tuple[Measure, ...]:
         Measure(
             total,
             lambda Q: total_uncertainty(Q, geometry(Q.n_classes)),
+            lambda P: reference.total_uncertainty(P, d),
             lambda P: to_diracs(P).max(axis=1).min(axis=1),
             width,
             (*common, "A3", "A5b"),
@@ -171,6 +135,7 @@ def _distance_rows(name: str) -> tuple[Measure, ...]:
         Measure(
             lower,
             lambda Q: ends(Q).lower,
+            lambda P: reference.aleatoric_lower(P, d),
             lambda P: to_diracs(P).min(axis=(1, 2)),
             width,
             (*common, "A5b") if lower_at_generator else common,
@@ -181,6 +146,7 @@ def _distance_rows(name: str) -> tuple[Measure, ...]:
         Measure(
             upper,
             lambda Q: ends(Q).upper,
+            lambda P: reference.ALEATORIC_UPPER.get(name, reference.aleatoric_upper)(P, d),
             lambda P: to_diracs(P).min(axis=2).max(axis=1),
             width,
             (*common, "A3"),
@@ -190,6 +156,7 @@ def _distance_rows(name: str) -> tuple[Measure, ...]:
         Measure(
             spread,
             lambda Q: epistemic_uncertainty(Q, geometry(Q.n_classes)),
+            lambda P: reference.epistemic_uncertainty(P, d),
             half_diameter,
             lambda K: width(K) / 2,
             (*common, "A3", "A5b", "translation", *(("mmi",) if name == "tv" else ())),
@@ -205,6 +172,7 @@ _OTHER_ROWS = (
     Measure(
         "mmi",
         lambda Q: 2 * epistemic_uncertainty(Q),
+        reference.maximum_mean_imprecision,
         _imprecision_of_generators,
         lambda K: 1.0,
         (*_SET_FUNCTION, "A1", "A3", "A5b", "translation"),
@@ -212,6 +180,7 @@ _OTHER_ROWS = (
     Measure(
         "imprecision_bound",
         imprecision_bound,
+        reference.imprecision_bound,
         lambda P: np.maximum(1 - P.min(axis=1).sum(axis=1), 0.0),
         lambda K: 1.0,
         (*_SET_FUNCTION, "A1", "A3", "A5b", "translation"),
@@ -219,7 +188,8 @@ _OTHER_ROWS = (
     Measure(
         "upper_entropy",
         upper_entropy,
-        lambda P: _entropies(P).max(axis=1),
+        reference.upper_entropy,
+        lambda P: entropies(P).max(axis=1),
         math.log2,
         (*_SET_FUNCTION, "A1", "A3", "dominance"),
         fails=("A5b", "translation"),
@@ -228,7 +198,8 @@ _OTHER_ROWS = (
     Measure(
         "lower_entropy",
         lower_entropy,
-        lambda P: _entropies(P).min(axis=1),
+        reference.lower_entropy,
+        lambda P: entropies(P).min(axis=1),
         math.log2,
         (*_SET_FUNCTION, "A1", "A5b", "dominance"),
         fails=("A3", "translation"),
@@ -237,7 +208,8 @@ _OTHER_ROWS = (
     Measure(
         "entropy_difference",
         lambda Q: upper_entropy(Q) - lower_entropy(Q),
-        lambda P: _entropies(P).max(axis=1) - _entropies(P).min(axis=1),
+        reference.entropy_difference,
+        lambda P: entropies(P).max(axis=1) - entropies(P).min(axis=1),
         math.log2,
         (*_SET_FUNCTION, "A1", "A3", "dominance"),
         fails=("A5b", "translation"),
@@ -246,6 +218,7 @@ _OTHER_ROWS = (
     Measure(
         "generalized_hartley",
         _hartley,
+        reference.generalized_hartley,
         _hartley_of_generators,
         math.log2,
         (*_SET_FUNCTION, "A1", "A3", "A5b", "translation"),
@@ -254,7 +227,8 @@ _OTHER_ROWS = (
     Measure(
         "hartley_residual",
         lambda Q: upper_entropy(Q) - _hartley(Q),
-        lambda P: _entropies(P).max(axis=1) - _hartley_of_generators(P),
+        reference.hartley_residual,
+        lambda P: entropies(P).max(axis=1) - _hartley_of_generators(P),
         math.log2,
         (*_SET_FUNCTION, "dominance"),  # A1 holds for few classes, not from 20 on
         fails=("A3", "A5b", "translation"),
@@ -263,12 +237,13 @@ _OTHER_ROWS = (
 )
 
 #: Every built-in measure by name. A distance of `NAMES` adds four rows; its name is the part after
-#: the colon, none for total variation.
+#: the colon, none for total variation. Other families have one row per component.
 MEASURES: dict[str, Measure] = {
     row.name: row
     for row in (
         *_distance_rows("tv"),
         *_OTHER_ROWS,
         *(row for name in NAMES if name != "tv" for row in _distance_rows(name)),
+        *FAMILY_ROWS,
     )
 }

@@ -1,10 +1,12 @@
-"""Pictures: the simplex, rejection curves, distributions of scores."""
+"""Plots of curves, score distributions and credal sets (needs matplotlib)."""
 
-from credalens.plots.active import active_learning_curves
+from credalens.plots.curves import (
+    active_learning_curves,
+    distributions,
+    ood_curves,
+    rejection_curves,
+)
 from credalens.plots.decomposition import decomposition
-from credalens.plots.distributions import distributions
-from credalens.plots.ood import ood_curves
-from credalens.plots.rejection import rejection_curves
 from credalens.plots.simplex import simplex
 
 __all__ = [

@@ -1,15 +1,20 @@
-"""Where credal sets come from: classifiers for scikit-learn that predict them."""
+"""scikit-learn classifiers that predict credal sets (needs scikit-learn)."""
 
-from credalens.predictors.ensemble import CredalEnsembleClassifier
-from credalens.predictors.ensembling import CredalEnsemblingClassifier
-from credalens.predictors.forests import random_forests
-from credalens.predictors.relative_likelihood import RelativeLikelihoodClassifier
-from credalens.predictors.wrapper import CredalWrapperClassifier
+from credalens._extras import require
+
+require("sklearn", "sklearn")
+
+from credalens.evaluation import make_selective_scorer  # noqa: E402
+from credalens.predictors.ensemble import CredalEnsembleClassifier, CredalWrapperClassifier  # noqa: E402
+from credalens.predictors.ensembling import CredalEnsemblingClassifier  # noqa: E402
+from credalens.predictors.forests import random_forests  # noqa: E402
+from credalens.predictors.relative_likelihood import RelativeLikelihoodClassifier  # noqa: E402
 
 __all__ = [
     "CredalEnsembleClassifier",
     "CredalEnsemblingClassifier",
     "CredalWrapperClassifier",
     "RelativeLikelihoodClassifier",
+    "make_selective_scorer",
     "random_forests",
 ]

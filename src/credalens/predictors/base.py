@@ -1,4 +1,4 @@
-"""What every credal classifier does with its members: predict, quantify, abstain."""
+"""Base class of the credal classifiers: predict, quantify, abstain."""
 
 from __future__ import annotations
 
@@ -9,20 +9,35 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import indexable
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _raise_for_params
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from credalens import _validation
-from credalens._arrays import Array
+from credalens._backend import Array
+from credalens._warnings import warn_caller
 from credalens.evaluation import majority_vote, rejection_order
+from credalens.evaluation.arguments import fraction
 from credalens.measures import Interval, quantify
 from credalens.measures.quantify import COMPONENTS
-from credalens.predictors.members import ask
+from credalens.predictors.members import (
+    check_probabilistic,
+    have_equal_state,
+    predict_all,
+    route,
+)
 from credalens.sets import ConvexHull, CredalSet
 
 VOTINGS = ("soft", "majority")
+#: Rows on which the predictions of fitted members are compared.
+COMPARED_ROWS = 100
 
 
 def _is_soft(classifier: Any) -> bool:
@@ -34,20 +49,21 @@ def _is_soft(classifier: Any) -> bool:
 class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that predicts credal sets.
 
-    A subclass has ``voting`` and ``n_jobs``, and sets in ``fit`` what is declared here; it may
-    make another set (`predict_credal`) or another point prediction of them.
+    Subclasses have ``voting``, ``random_state`` and ``n_jobs``, implement `_pairs` and ``fit``,
+    which sets the other attributes, and may override `predict_credal` and `_point`.
     """
 
     voting: str
+    random_state: Any
     n_jobs: int | None
     classes_: Array
     #: The fitted members.
     estimators_: list[Any]
-    #: The positions in ``classes_`` of the classes that each predicts.
+    #: For each member, the indices in ``classes_`` of the classes that it predicts.
     _columns: list[Any]
 
     def predict_members(self, X: Any) -> Array:
-        """Return the prediction of each member.
+        """Return the predictions of all members.
 
         Parameters
         ----------
@@ -57,13 +73,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n, M, K)
-            Classes as in ``classes_``.
+            Classes are ordered as in ``classes_``.
         """
         self._check_features(X)
-        return self._ask(X)
+        return self._predict_members(X)
 
-    def _ask(self, X: Any) -> Array:
-        return ask(self.estimators_, self._columns, X, len(self.classes_), self.n_jobs)
+    def _predict_members(self, X: Any) -> Array:
+        return predict_all(self.estimators_, self._columns, X, len(self.classes_), self.n_jobs)
 
     def predict_credal(self, X: Any) -> CredalSet:
         """Return the credal set of each instance: the convex hull of the members' predictions.
@@ -88,8 +104,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the members that vote, a hull or ``(n, M, K)``."""
         return Q
 
-    def _decide(self, Q: CredalSet, X: Any) -> Array:
-        """Return a class for each set of `X`."""
+    def _classify(self, Q: CredalSet, X: Any) -> Array:
+        """Return the predicted class of each set; `Q` is the prediction for `X`."""
         if self.voting == "majority":
             chosen = np.asarray(majority_vote(self._voters(Q, X)))
         else:
@@ -98,7 +114,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_is_soft)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Return one distribution of each credal set, ``(n, K)``.
+        """Return one distribution of each credal set; not available with ``voting="majority"``.
 
         Parameters
         ----------
@@ -108,13 +124,12 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n, K)
-            The mean of the set's members, or what the class says. Not available with
-            ``voting="majority"``.
+            The mean of the members, unless the class documents another distribution.
         """
         return self._point(self.predict_credal(X))
 
     def predict(self, X: Any) -> Array:
-        """Return a class for each instance.
+        """Return the predicted class of each instance.
 
         Parameters
         ----------
@@ -126,7 +141,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n,)
             The most probable class of `predict_proba`, or the majority vote of the members.
         """
-        return self._decide(self.predict_credal(X), X)
+        return self._classify(self.predict_credal(X), X)
 
     def predict_uncertainty(self, X: Any, measure: Any = "tv", **options: Any) -> Any:
         """Return total, aleatoric and epistemic uncertainty of each instance.
@@ -136,7 +151,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n, n_features)
             Inputs, as in ``fit``.
         measure : str, distance, or a sequence of these, default="tv"
-            As in `credalens.quantify`, which also takes the further options.
+            As in `credalens.quantify`, which also accepts the further options.
 
         Returns
         -------
@@ -154,7 +169,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         component: str = "total",
         abstain_label: Any = None,
     ) -> Array:
-        """Return a class for each instance, or a label that says "I abstain".
+        """Return the predicted class of each instance, or a label for abstention.
 
         Parameters
         ----------
@@ -162,93 +177,140 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Inputs, as in ``fit``.
         reject : float in [0, 1], optional
             Share of the instances in `X` to abstain on: the ``floor(reject * n)`` most uncertain,
-            in the order of `credalens.rejection_order` (of equal scores, the first in `X` go
-            first; intervals by their lower end, then their upper end).
+            in the order of `credalens.rejection_order`.
         threshold : float, optional
-            Abstain where the score is above this, whatever else is in `X`. For an aleatoric
-            interval the score is its lower end. Give either this or `reject`.
+            Abstain if the score is above this, independently of the other instances. The score of
+            an aleatoric interval is its lower end. Pass either this or `reject`.
         measure : str or distance, default="tv"
             As in `credalens.quantify`.
         component : {"total", "aleatoric", "epistemic"}, default="total"
-            Which uncertainty is the score.
+            The uncertainty that is the score.
         abstain_label : optional
-            By default -1 if the classes are numbers or booleans and ``"abstain"`` otherwise. A
-            label that is a class is refused.
+            Must not be a class. By default -1 if the classes are numbers or booleans and
+            ``"abstain"`` otherwise.
 
         Returns
         -------
         array of shape (n,)
-            Classes of `predict` and the label, in a dtype that holds both: booleans beside -1 are
-            0 and 1, words beside a number are of dtype object. Whatever the label,
-            ``numpy.isin(answer, model.classes_)`` is true where there is an answer.
+            Classes of `predict` and the label, in a dtype that can represent both: booleans with
+            -1 become 0 and 1, strings with a number have dtype object.
+            ``numpy.isin(result, model.classes_)`` is true for predicted classes.
         """
         check_is_fitted(self)
         if (reject is None) == (threshold is None):
-            given = "neither" if reject is None else "both"
-            _validation.refuse(
-                "reject", f"{given} of reject and threshold given", "pass one: reject=0.1, say"
+            which = "neither" if reject is None else "both"
+            _validation.raise_invalid(
+                "reject", f"{which} of reject and threshold given", "pass one, e.g. reject=0.1"
             )
         _validation.one_of(component, "component", COMPONENTS)
         label = self._abstain_label(abstain_label)
-        share = None if reject is None else _share(reject)
+        if reject is not None:
+            fraction(reject, "reject", zero=True, one=True)
+        elif (
+            isinstance(threshold, bool)
+            or not isinstance(threshold, Real)
+            or math.isnan(float(threshold))
+        ):
+            _validation.raise_invalid("threshold", f"is {threshold!r}", "pass a number")
         Q = self.predict_credal(X)
         score = getattr(quantify(Q, measure), component)
-        if share is not None:
+        if score is None:
+            _validation.raise_invalid(
+                "component", f"is {component!r}, which {measure!r} has not", "pass 'total'"
+            )
+        if reject is not None:
             order = rejection_order(score)
-            doubtful = order[: math.floor(share * len(order))]
+            # As a decimal fraction: 0.29 of 100 instances are 29, not 28.
+            abstained = order[: math.floor(Fraction(str(reject)) * len(order))]
         else:
             values = score.lower if isinstance(score, Interval) else score
-            doubtful = np.flatnonzero(np.asarray(values) > _number(threshold, "threshold"))
-        predicted = self._decide(Q, X)
-        answer = predicted.astype(_common_dtype(predicted.dtype, label))
-        answer[doubtful] = label
-        return np.asarray(answer)
+            abstained = np.flatnonzero(np.asarray(values) > threshold)
+        predicted = self._classify(Q, X)
+        result = predicted.astype(_common_dtype(predicted.dtype, label))
+        result[abstained] = label
+        return np.asarray(result)
 
     def _abstain_label(self, label: Any) -> Any:
         numbers = self.classes_.dtype.kind in "biuf"
         chosen = label if label is not None else (-1 if numbers else "abstain")
-        same = [y for y in self.classes_.tolist() if type(y == chosen) is bool and y == chosen]
-        if same:
-            _validation.refuse(
+        # `==` of some labels, e.g. arrays, is not a bool.
+        if any(type(y == chosen) is bool and y == chosen for y in self.classes_.tolist()):
+            _validation.raise_invalid(
                 "abstain_label", f"{chosen!r} is a class", "pass a label that is not one"
             )
         return chosen
 
-    def _check_fit(self, X: Any, y: Any) -> tuple[Any, Array]:
-        """Return `X` as it is and the checked labels; members check the values of `X`."""
+    def _pairs(self, rng: np.random.RandomState) -> list[tuple[str, Any]]:
+        """Return the unfitted members, or their prototypes, and their names."""
+        raise NotImplementedError
+
+    def _prototypes(self) -> list[Any]:
+        """Return estimators with the tags of the members."""
+        return [estimator for _, estimator in self._pairs(np.random.RandomState(0))]
+
+    def _prepare_fit(
+        self, X: Any, y: Any, fit_params: dict[str, Any]
+    ) -> tuple[Any, Array, np.random.RandomState, list[tuple[str, Any]], list[Any]]:
+        """Return X, y, the random generator, the pairs of `_pairs`, and the metadata of each.
+
+        `X` is unchanged: the members validate its values.
+        """
+        _raise_for_params(fit_params, self, "fit", allow=["sample_weight"])
         if y is not None:
             y = validate_data(self, y=y)
             check_classification_targets(y)
         validate_data(self, X, y, skip_check_array=True)
         (X,) = indexable(X)
         check_consistent_length(X, y)
-        return X, np.asarray(y)
+        rng = check_random_state(self.random_state)
+        pairs = self._pairs(rng)
+        check_probabilistic(pairs)
+        return X, np.asarray(y), rng, pairs, route(self, pairs, fit_params)
+
+    def _warn_if_identical(self, X: Any) -> None:
+        """Warn if all members are equal: they predict the same, and their fitted state is equal.
+
+        Trees can predict the same for training rows, and other probabilities for new ones.
+        """
+        if len(self.estimators_) < 2 or len(self.classes_) < 2:
+            return
+        rows = np.arange(min(_num_samples(X), COMPARED_ROWS))
+        members = self._predict_members(_safe_indexing(X, rows))
+        if (members == members[:, :1]).all() and have_equal_state(self.estimators_):
+            warn_caller(
+                f"estimators: all {members.shape[1]} members are equal, so that epistemic "
+                "uncertainty is 0; pass bootstrap=True where it is a parameter, or different "
+                "estimators",
+                UserWarning,
+            )
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the metadata that ``fit`` of the members requests."""
+        router = MetadataRouter(owner=self)
+        for name, estimator in self._pairs(np.random.RandomState(0)):
+            mapping = MethodMapping().add(caller="fit", callee="fit")
+            router.add(**{name: estimator}, method_mapping=mapping)
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        each = [get_tags(estimator).input_tags for estimator in self._prototypes()]
+        tags.input_tags.sparse = all(own.sparse for own in each)
+        tags.input_tags.allow_nan = all(own.allow_nan for own in each)
+        return tags
 
     def _check_features(self, X: Any) -> None:
         check_is_fitted(self)
         axes = np.ndim(X[:1]) if isinstance(X, list | tuple) else getattr(X, "ndim", 2)
         if axes == 1:
-            _validation.refuse(
+            _validation.raise_invalid(
                 "X", "has one axis", "Reshape your data: X.reshape(1, -1) is one instance"
             )
         validate_data(self, X, reset=False, skip_check_array=True)
 
 
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(float(value)):
-        _validation.refuse(name, f"is {value!r}", "pass a number")
-    return float(value)
-
-
-def _share(reject: Any) -> Fraction:
-    """Return a share as the decimal number that was written: 0.29 of 100 are 29, not 28."""
-    if not 0 <= _number(reject, "reject") <= 1:
-        _validation.refuse("reject", f"is {reject!r}", "pass a share between 0 and 1")
-    return Fraction(str(reject))
-
-
 def _common_dtype(classes: np.dtype[Any], label: Any) -> np.dtype[Any]:
-    """Return a dtype that holds classes and label as they are."""
+    """Return a dtype that represents classes and label without conversion."""
     other = np.asarray(label).dtype
     numbers = (classes.kind in "biuf", other.kind in "biuf")
     if all(numbers) or (classes.kind == "U" and other.kind == "U"):

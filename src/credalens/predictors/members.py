@@ -1,10 +1,13 @@
-"""Members of an ensemble: made, fitted and asked, each on its own."""
+"""Creation, fitting and prediction of the members of an ensemble."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import joblib
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
@@ -16,50 +19,62 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, _num_samples, has_fit_parameter
 
 from credalens import _validation
-from credalens._arrays import Array
+from credalens._backend import Array
 
 SEEDS = np.iinfo(np.int32).max
 
 
 def named(estimators: Any) -> list[tuple[str, Any]] | None:
-    """Return `estimators` if it is a list of pairs (name, estimator), else ``None``.
-
-    A forest is iterable too, so that trying to unpack will not do.
-    """
-    if not isinstance(estimators, list | tuple) or not estimators:
+    """Return `estimators` if it is a list of pairs (name, estimator), else None."""
+    if not isinstance(estimators, list | tuple) or not estimators:  # a forest is iterable too
         return None
     pairs = all(isinstance(e, tuple) and len(e) == 2 and isinstance(e[0], str) for e in estimators)
     return list(estimators) if pairs else None
 
 
 def with_names(estimators: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Return pairs (name, estimator), named after class and position where there is no name."""
-    pairs = named(estimators)
-    if pairs is not None:
-        return pairs
-    return [(f"{type(e).__name__.lower()}-{m}", e) for m, e in enumerate(estimators)]
+    """Return pairs (name, estimator), with class and index as the default name."""
+    default = [(f"{type(e).__name__.lower()}-{m}", e) for m, e in enumerate(estimators)]
+    return named(estimators) or default
 
 
-def seeded(estimator: Any, rng: np.random.RandomState, *, all_anew: bool) -> Any:
-    """Return a clone with its ``random_state``, and those of estimators inside, from `rng`.
+def seeded(estimator: Any, rng: np.random.RandomState, *, reseed: bool) -> Any:
+    """Return a clone whose random states, also those of nested estimators, are drawn from `rng`.
 
-    All of them, so that clones differ, or only those that are ``None``. What is frozen stays.
+    With `reseed` all of them, otherwise those that are None. Frozen estimators are unchanged.
     """
-    copy = clone(estimator)
-    parameters = copy.get_params(deep=True)
-    keys = sorted(k for k, v in parameters.items() if is_seed(k) and (all_anew or v is None))
-    return copy.set_params(**{key: int(rng.randint(SEEDS)) for key in keys}) if keys else copy
+    new = clone(estimator)
+    parameters = new.get_params(deep=True)
+    keys = sorted(k for k, v in parameters.items() if is_seed(k) and (reseed or v is None))
+    return new.set_params(**{key: int(rng.randint(SEEDS)) for key in keys}) if keys else new
 
 
 def is_seed(parameter: str) -> bool:
-    """Say whether a parameter of an estimator, or of one inside it, is a random state."""
+    """Return whether the name of a parameter is that of a random state."""
     return parameter == "random_state" or parameter.endswith("__random_state")
 
 
-def bootstrap_rows(y: Array, rng: np.random.RandomState, share: float = 1.0) -> NDArray[np.intp]:
-    """Draw with replacement as many rows of each class as it has, or that share, at least one.
+def have_equal_state(members: Sequence[Any]) -> bool:
+    """Return whether fitted estimators are equal but for their random states."""
 
-    Drawn within the classes, every member meets all of them.
+    def digest(member: Any) -> str:
+        member = copy.deepcopy(member)
+        if hasattr(member, "set_params"):
+            seeds = [key for key in member.get_params(deep=True) if is_seed(key)]
+            member.set_params(**dict.fromkeys(seeds))
+        return str(joblib.hash(member))
+
+    try:
+        first = digest(members[0])
+        return all(digest(member) == first for member in members[1:])
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False  # a class that cannot be pickled
+
+
+def bootstrap_rows(y: Array, rng: np.random.RandomState, share: float = 1.0) -> NDArray[np.intp]:
+    """Draw a share of the rows of each class, at least one, with replacement.
+
+    The stratification ensures that every member is fitted to all classes.
     """
     order = np.argsort(y, kind="stable")
     sizes = np.unique(y, return_counts=True)[1]
@@ -69,10 +84,10 @@ def bootstrap_rows(y: Array, rng: np.random.RandomState, share: float = 1.0) -> 
 
 
 def check_probabilistic(pairs: Sequence[tuple[str, Any]]) -> None:
-    """Refuse a member that does not predict probabilities."""
+    """Raise ValueError if a member does not predict probabilities."""
     for name, estimator in pairs:
         if not hasattr(estimator, "predict_proba"):
-            _validation.refuse(
+            _validation.raise_invalid(
                 "estimators",
                 f"{name} ({type(estimator).__name__}) has no predict_proba",
                 "pass probabilistic classifiers, or wrap it in CalibratedClassifierCV",
@@ -80,10 +95,10 @@ def check_probabilistic(pairs: Sequence[tuple[str, Any]]) -> None:
 
 
 def route(owner: Any, pairs: Sequence[tuple[str, Any]], params: dict[str, Any]) -> list[Any]:
-    """Return the metadata that each member's ``fit`` gets.
+    """Return the metadata for the ``fit`` of each member.
 
-    With metadata routing, what the members asked for; without, ``sample_weight`` for all, and a
-    member that cannot use it is refused rather than fitted without.
+    With metadata routing, what the members request; without, ``sample_weight`` for all, and
+    TypeError if a member does not support it.
     """
     if _routing_enabled():
         routed = process_routing(owner, "fit", **params)
@@ -102,7 +117,7 @@ def route(owner: Any, pairs: Sequence[tuple[str, Any]], params: dict[str, Any]) 
 def fit_member(
     estimator: Any, X: Any, y: Array, rows: NDArray[np.intp] | None, params: dict[str, Any]
 ) -> Any:
-    """Fit one member on `rows`, or on all."""
+    """Fit one member on `rows`, by default on all."""
     if rows is None:
         return estimator.fit(X, y, **params)
     params = _check_method_params(X, params, indices=rows)
@@ -113,62 +128,59 @@ def classes_of(name: str, member: Any, like: Array) -> Array:
     """Return the classes of a fitted member, which must be labels of the same kind as `like`."""
     classes = getattr(member, "classes_", None)
     if classes is None:
-        _validation.refuse("estimators", f"{name} has no classes_", "pass scikit-learn classifiers")
+        _validation.raise_invalid(
+            "estimators", f"{name} has no classes_", "pass scikit-learn classifiers"
+        )
     classes = np.asarray(classes)
     if (classes.dtype.kind in "biuf") != (like.dtype.kind in "biuf"):
-        _validation.refuse(
+        _validation.raise_invalid(
             "estimators",
             f"{name} was fitted to labels of dtype {classes.dtype}, y has {like.dtype}",
-            "pass y with the labels that the members know",
+            "pass y with the labels of the prefit members",
         )
     return classes
 
 
-def ask(
+def predict_all(
     members: Sequence[Any],
     columns: Sequence[NDArray[np.intp]],
     X: Any,
     n_classes: int,
     n_jobs: int | None,
 ) -> Array:
-    """Return what fitted members predict, ``(n, M, K)``; `columns` are the classes of each.
-
-    A class that a member has never seen gets probability 0 from it.
-    """
+    """Return the predictions of fitted members, ``(n, M, K)``; see `stack`."""
     if len(members) > 1 and effective_n_jobs(n_jobs) > 1:
-        # Threads: predicting is compiled code in most members, and nothing has to be sent.
-        answers: Iterable[Any] = Parallel(n_jobs=n_jobs, prefer="threads")(
+        # Threads: most members predict in compiled code, and X is not copied.
+        predictions: Iterable[Any] = Parallel(n_jobs=n_jobs, prefer="threads")(
             delayed(member.predict_proba)(X) for member in members
         )
     else:
-        answers = (member.predict_proba(X) for member in members)
-    return stack(answers, columns, _num_samples(X), n_classes)
+        predictions = (member.predict_proba(X) for member in members)
+    return stack(predictions, columns, _num_samples(X), n_classes)
 
 
 def stack(
-    answers: Iterable[Any], columns: Sequence[NDArray[np.intp]], n: int, n_classes: int
+    predictions: Iterable[Any], columns: Sequence[NDArray[np.intp]], n: int, n_classes: int
 ) -> Array:
-    """Return predictions ``(n, K_m)`` of M members over classes `columns` as ``(n, M, K)``.
+    """Return predictions ``(n, K_m)`` of M members for the classes `columns` as ``(n, M, K)``.
 
-    In the precision of the least precise member: rows that were normalised in single precision are
-    no distributions in double precision. Each answer is let go before the next is asked for.
+    Classes that a member does not predict have probability 0. The dtype is that of the least
+    precise member: rows normalised in single precision do not sum to 1 in double precision. Each
+    prediction is released before the next is computed.
     """
     complete = all(len(own) == n_classes for own in columns)
     table = (np.empty if complete else np.zeros)((n, len(columns), n_classes))
-    for m, (answer, own) in enumerate(zip(answers, columns, strict=True)):
-        answer = np.asarray(answer)
-        if answer.shape != (n, len(own)):
-            _validation.refuse(
+    for m, (predicted, own) in enumerate(zip(predictions, columns, strict=True)):
+        predicted = np.asarray(predicted)
+        if predicted.shape != (n, len(own)):
+            _validation.raise_invalid(
                 "estimators",
-                f"member {m} (zero-based) predicted an array of shape {answer.shape}",
+                f"member {m} (zero-based) predicted an array of shape {predicted.shape}",
                 f"predict_proba must return ({n}, {len(own)})",
             )
-        if answer.dtype.kind == "f" and answer.dtype.itemsize < table.itemsize:
-            narrow = np.zeros(table.shape, answer.dtype)
-            narrow[:, :m] = table[:, :m]  # beyond is memory that no one has written to
+        if predicted.dtype.kind == "f" and predicted.dtype.itemsize < table.itemsize:
+            narrow = np.zeros(table.shape, predicted.dtype)
+            narrow[:, :m] = table[:, :m]  # the rest is uninitialised memory
             table = narrow
-        if len(own) == n_classes:
-            table[:, m] = answer
-        else:
-            table[:, m, own] = answer
+        table[:, m, own] = predicted
     return table

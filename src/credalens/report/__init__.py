@@ -1,5 +1,5 @@
-"""One HTML file that shows what an ensemble knows and what it does not."""
+"""A self-contained HTML report on the uncertainty of an ensemble."""
 
-from credalens.report.writing import write
+from credalens.report.output import write
 
 __all__ = ["write"]

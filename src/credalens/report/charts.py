@@ -1,8 +1,7 @@
 """The charts as Vega-Lite specifications.
 
-Colours are CSS variables, so that a change of theme, or printing, needs no new drawing. What is
-said of the data in words stands beside each chart; the drawings themselves are hidden from screen
-readers.
+Colours are CSS variables, so that themes and printing need no second drawing. The charts are hidden
+from screen readers; the text beside them describes the data.
 """
 
 from __future__ import annotations
@@ -11,21 +10,21 @@ from typing import Any
 
 from credalens.evaluation.kinds import KINDS
 from credalens.measures.quantify import COMPONENTS
-from credalens.report.data import Findings
-from credalens.report.figures import Curves
+from credalens.report.aggregates import Curves
+from credalens.report.data import ReportData
 
 Spec = dict[str, Any]
 
-#: Cells of the drawn density are this many cells of the counts wide and high.
+#: Width and height of a cell of the drawn density, in cells of the counts.
 COARSE = (1, 2)
-#: Family of measures to its words, its CSS colour and the dashes of its line.
-FAMILIES = {
+#: Label, CSS colour and dashes of each family.
+FAMILY_STYLES = {
     "tv": ("Total variation", "var(--blue)", [1, 0]),
     "entropy": ("Entropy", "var(--vermilion)", [7, 3]),
     "hartley": ("Hartley", "var(--green)", [2, 3]),
 }
 ORACLE, RANDOM = ("Oracle", "var(--quiet)", [1, 4]), ("Random", "var(--quiet)", [8, 6])
-SHAPES = ("circle", "square", "triangle-up", "diamond")
+SHAPES = ["circle", "square", "triangle-up", "diamond"]
 KIND_COLOURS = [f"var(--{kind.name})" for kind in KINDS]
 
 CONFIG: Spec = {
@@ -50,22 +49,24 @@ def _chart(height: int, **rest: Any) -> Spec:
     }  # fmt: skip
 
 
-def family_words(found: Findings, family: str) -> str:
-    """Return what a family is called; "tv" stands for the distance that was chosen."""
-    distance = found.subject.distance
+def family_label(data: ReportData, family: str) -> str:
+    """Return the label of a family; that of "tv" is the name of the distance."""
+    distance = data.config.distance
     if family == "tv" and distance != "tv":
         return str(distance if isinstance(distance, str) else type(distance).__name__).capitalize()
-    return str(FAMILIES[family][0])
+    return FAMILY_STYLES[family][0]
 
 
-def map_chart(found: Findings, dense: bool) -> Spec:
-    """Return the map; the page fills in its data, ``marks`` and ``cells``."""
-    rule, main = found.rule, found.main
+def map_chart(data: ReportData, dense: bool) -> Spec:
+    """Return the map; the script of the page fills in its data, ``marks`` and ``cells``."""
+    rule, main = data.rule, data.main
     right = _axis_end(float(main.aleatoric.midpoint.max()), rule.aleatoric, rule.scale)
     top = _axis_end(float(main.epistemic.max()), rule.epistemic, rule.scale / 2)
-    few = {"axis": {"tickCount": 8}}
-    x = {"scale": {"domain": [0, right], "nice": False}, "type": "quantitative", **few}
-    y = {"scale": {"domain": [0, top], "nice": False}, "type": "quantitative", **few}
+    x, y = (
+        {"type": "quantitative", "scale": {"domain": [0, end], "nice": False},
+         "axis": {"tickCount": 8}}
+        for end in (right, top)
+    )  # fmt: skip
     titled_x = {**x, "title": "aleatoric uncertainty (midpoint)"}
     titled_y = {**y, "title": "epistemic uncertainty"}
     marks: Spec = {
@@ -76,14 +77,18 @@ def map_chart(found: Findings, dense: bool) -> Spec:
                 "strokeOpacity": 0.9, "strokeDash": [5, 3],
             }},
         }],
-        "mark": {"type": "point", "filled": True, "size": 46 if found.n > 300 else 90},
+        "mark": {"type": "point", "filled": True, "size": 46 if data.n > 300 else 90},
         "encoding": {
             "x": {"field": "x", **titled_x}, "y": {"field": "y", **titled_y},
-            "color": _by_kind("range", KIND_COLOURS),
-            "shape": _by_kind("range", list(SHAPES)),
+            "color": _by_kind(KIND_COLOURS),
+            "shape": _by_kind(SHAPES),
             "opacity": {"value": 0.6 if dense else 0.8},
             "tooltip": [
-                {"field": name, "title": title} for name, title in _tooltip(found).items()
+                {"field": "id", "title": "row" if data.ids is None else "id"},
+                {"field": "p", "title": "prediction"},
+                *([] if data.labels is None else [{"field": "truth", "title": "label"}]),
+                {"field": "au", "title": "aleatoric"}, {"field": "eu", "title": "epistemic"},
+                {"field": "tu", "title": "total"},
             ],
         },
     }  # fmt: skip
@@ -95,118 +100,87 @@ def map_chart(found: Findings, dense: bool) -> Spec:
             "y": {"field": "y0", **titled_y}, "y2": {"field": "y1"},
             "opacity": {"field": "n", "type": "quantitative", "legend": None,
                         "scale": {"type": "log", "range": [0.16, 1]}},
-            "tooltip": [{"field": "n", "title": "predictions here", "format": ","}],
+            "tooltip": [{"field": "n", "title": "predictions in the cell", "format": ","}],
         },
     }  # fmt: skip
-    return _chart(
-        460, layer=[*([density] if dense else []), marks, *_crosshair(found, x, y, right, top)]
-    )
+    layers = [*([density] if dense else []), marks, *_thresholds(data, x, y)]
+    return _chart(460, layer=[*layers, *_kind_names(data, x, y, right, top)])
 
 
 def _axis_end(largest: float, threshold: float, scale: float) -> float:
-    """Return where an axis ends: beyond every value, with room for both sides of the threshold."""
+    """Return the end of an axis, above all values and with room above the threshold."""
     step = scale / 20
     return min(scale, step * (1 + int(max(largest, 1.6 * threshold) / step)))
 
 
-def _by_kind(channel: str, values: list[Any]) -> Spec:
+def _by_kind(values: list[Any]) -> Spec:
     return {"field": "q", "type": "nominal", "legend": None,
-            "scale": {"domain": list(range(len(KINDS))), channel: values}}  # fmt: skip
+            "scale": {"domain": list(range(len(KINDS))), "range": values}}  # fmt: skip
 
 
-def _tooltip(found: Findings) -> dict[str, str]:
-    words = {"id": "row" if found.ids is None else "id", "p": "prediction"}
-    if found.labels is not None:
-        words["truth"] = "label"
-    return words | {"au": "aleatoric", "eu": "epistemic", "tu": "total"}
-
-
-def _crosshair(found: Findings, x: Spec, y: Spec, right: float, top: float) -> list[Spec]:
-    """Return the two thresholds and the names of the kinds."""
-    rule = found.rule
+def _thresholds(data: ReportData, x: Spec, y: Spec) -> list[Spec]:
     line = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4], "tooltip": None}
-    names: list[Spec] = []
-    for code, kind in enumerate(KINDS):
-        far_right, high = code & 1, code & 2
-        at = {
-            "x": right if far_right else 0,
-            "y": top if high else rule.epistemic,
-        }
-        names.append(
-            {
-                "data": {"values": [{**at, "name": kind.name}]},
-                "mark": {
-                    "type": "text",
-                    "align": "right" if far_right else "left",
-                    "baseline": "top",
-                    "dx": -8 if far_right else 8,
-                    "dy": 8,
-                    "fontSize": 17,
-                    "fontWeight": 600,
-                    "stroke": "var(--page)",
-                    "strokeWidth": 4,
-                    "strokeJoin": "round",
-                    "tooltip": None,
-                },
-                "encoding": {
-                    "x": {"field": "x", **x},
-                    "y": {"field": "y", **y},
-                    "text": {"field": "name"},
-                },
-            }
-        )
-        # The halo is a text of its own: outlines lie over what they outline.
-        names.append(
-            {
-                **names[-1],
-                "mark": {
-                    key: value
-                    for key, value in names[-1]["mark"].items()
-                    if not key.startswith("stroke")
-                },
-            }
-        )
     return [
-        {"data": {"values": [{"x": rule.aleatoric}]}, "mark": line,
-         "encoding": {"x": {"field": "x", **x}}},
-        {"data": {"values": [{"y": rule.epistemic}]}, "mark": line,
-         "encoding": {"y": {"field": "y", **y}}},
-        *names,
+        {"data": {"values": [{axis: value}]}, "mark": line,
+         "encoding": {axis: {"field": axis, **channel}}}
+        for axis, value, channel in (("x", data.rule.aleatoric, x), ("y", data.rule.epistemic, y))
     ]  # fmt: skip
 
 
-def curve_charts(found: Findings, curves: Curves) -> list[tuple[str, Spec]]:
+def _kind_names(data: ReportData, x: Spec, y: Spec, right: float, top: float) -> list[Spec]:
+    """Return the names of the kinds in the four quadrants, each with an outline behind it."""
+    outline = {"stroke": "var(--page)", "strokeWidth": 4, "strokeJoin": "round"}
+    encoding = {"x": {"field": "x", **x}, "y": {"field": "y", **y}, "text": {"field": "name"}}
+    layers = []
+    for kind in KINDS:
+        text = {
+            "type": "text", "baseline": "top", "dy": 8, "fontSize": 17, "fontWeight": 600,
+            "tooltip": None, "align": "right" if kind.ambiguous else "left",
+            "dx": -8 if kind.ambiguous else 8,
+        }  # fmt: skip
+        at = {"x": right if kind.ambiguous else 0,
+              "y": top if kind.unknown else data.rule.epistemic}  # fmt: skip
+        values = {"values": [{**at, "name": kind.name}]}
+        # SVG draws a stroke above the fill, so that the outline is a separate text.
+        layers += [
+            {"data": values, "mark": mark, "encoding": encoding} for mark in (text | outline, text)
+        ]
+    return layers
+
+
+def curve_charts(data: ReportData, curves: Curves) -> dict[str, Spec]:
     """Return a chart of rejection curves for each of total, aleatoric and epistemic uncertainty."""
-    charts = []
+    charts = {}
     for component in COMPONENTS:
         lines = [
-            (family_words(found, family), FAMILIES[family][1:], curve)
+            (family_label(data, family), FAMILY_STYLES[family][1:], curve)
             for (part, family), curve in curves.scores.items()
             if part == component
         ]
         lines += [(ORACLE[0], ORACLE[1:], curves.oracle), (RANDOM[0], RANDOM[1:], curves.random)]
-        values = [
-            {"rejected": float(x), "accuracy": round(float(a), 6), "score": name}
-            for name, _, curve in lines
-            for x, a in zip(curve.rejection, curve.accuracy, strict=True)
-        ]  # fmt: skip
-        low = min(float(curve.accuracy.min()) for _, _, curve in lines)
-        charts.append((component, _curves(values, lines, low)))
+        charts[component] = _curve_chart(lines)
     return charts
 
 
-def _curves(values: list[Spec], lines: list[Any], low: float) -> Spec:
+def _curve_chart(lines: list[Any]) -> Spec:
+    values = [
+        {"rejected": float(x), "accuracy": round(float(a), 6), "score": name}
+        for name, _, curve in lines
+        for x, a in zip(curve.rejection, curve.accuracy, strict=True)
+    ]
+    low = min(float(curve.accuracy.min()) for _, _, curve in lines)
     names = [name for name, _, _ in lines]
-    x = {"field": "rejected", "type": "quantitative", "title": "share rejected",
+    x = {"field": "rejected", "type": "quantitative", "title": "rejection rate",
          "scale": {"domain": [0, 1], "nice": False},
          "axis": {"format": "%", "tickCount": 5}}  # fmt: skip
-    y = {"field": "accuracy", "type": "quantitative", "title": "accuracy of the rest",
+    y = {"field": "accuracy", "type": "quantitative", "title": "accuracy after rejection",
          "scale": {"domain": [max(0, low - 0.08 * (1.001 - low)), 1], "nice": True},
          "axis": {"format": "~%", "tickCount": 5}}  # fmt: skip
-    colour = {"field": "score", "type": "nominal", "legend": None,
-              "scale": {"domain": names, "range": [style[0] for _, style, _ in lines]}}  # fmt: skip
-    dash = {"field": "score", "type": "nominal", "legend": None,
-            "scale": {"domain": names, "range": [style[1] for _, style, _ in lines]}}  # fmt: skip
+    colour, dash = (
+        {"field": "score", "type": "nominal", "legend": None,
+         "scale": {"domain": names, "range": [style[i] for _, style, _ in lines]}}
+        for i in (0, 1)
+    )  # fmt: skip
     return _chart(
         280,
         data={"values": values},
@@ -232,10 +206,10 @@ def _curves(values: list[Spec], lines: list[Any], low: float) -> Spec:
     )  # fmt: skip
 
 
-def histogram_chart(picture: Spec, n: int) -> Spec:
-    """Return a histogram with its median marked."""
-    bins = [{**one, "share": one["n"] / n} for one in picture["bins"]]
-    x = {"type": "quantitative", "scale": {"domain": [0, picture["end"]], "nice": False},
+def histogram_chart(histogram: Spec, n: int) -> Spec:
+    """Return a histogram with a line at its median."""
+    bins = [{**one, "share": one["n"] / n} for one in histogram["bins"]]
+    x = {"type": "quantitative", "scale": {"domain": [0, histogram["end"]], "nice": False},
          "title": None, "axis": {"grid": False, "tickCount": 5}}  # fmt: skip
     return _chart(
         190,
@@ -250,7 +224,7 @@ def histogram_chart(picture: Spec, n: int) -> Spec:
                  "y2": {"datum": 0},
                  "tooltip": [{"field": "from", "format": ".3f"}, {"field": "to", "format": ".3f"},
                              {"field": "n", "title": "predictions", "format": ","}]}},
-            {"data": {"values": [{"x": picture["median"]}]},
+            {"data": {"values": [{"x": histogram["median"]}]},
              "mark": {"type": "rule", "color": "var(--vermilion)", "strokeWidth": 3,
                       "tooltip": None},
              "encoding": {"x": {"field": "x", **x}}},
@@ -263,27 +237,25 @@ def class_chart(classes: list[Spec], names: list[str]) -> Spec:
     values = [
         {"k": str(entry["class"]), "q": code, "kind": kind.name,
          "n": entry["counts"][code], "share": entry["counts"][code] / entry["n"],
-         "name": names[i], "of": entry["n"],
+         "name": name, "of": entry["n"],
          **dict(zip(("tu", "au", "eu"), entry["medians"], strict=True))}
-        for i, entry in enumerate(classes)
+        for entry, name in zip(classes, names, strict=True)
         for code, kind in enumerate(KINDS) if entry["counts"][code]
     ]  # fmt: skip
-    # By index, so that classes of the same name stay apart.
-    shown = {str(entry["class"]): names[i] for i, entry in enumerate(classes)}
+    keys = [str(entry["class"]) for entry in classes]  # two classes may have the same name
     median = {"type": "quantitative", "format": ".3f"}
     return _chart(
         62 + 26 * len(classes),
         data={"values": values},
-        params=[{"name": "names", "value": shown}],
+        params=[{"name": "names", "value": dict(zip(keys, names, strict=True))}],
         mark={"type": "bar", "stroke": "var(--page)", "strokeWidth": 1},
         encoding={
-            "y": {"field": "k", "type": "nominal", "title": None,
-                  "sort": [str(entry["class"]) for entry in classes],
+            "y": {"field": "k", "type": "nominal", "title": None, "sort": keys,
                   "axis": {"labelExpr": "names[datum.value]", "labelLimit": 170, "ticks": False,
                            "domain": False}},
             "x": {"field": "share", "type": "quantitative", "title": "share of its predictions",
                   "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 5}},
-            "color": _by_kind("range", KIND_COLOURS),
+            "color": _by_kind(KIND_COLOURS),
             "order": {"field": "q", "type": "ordinal", "sort": "descending"},
             "tooltip": [
                 {"field": "name", "title": "predicted"}, {"field": "kind"},

@@ -1,4 +1,4 @@
-"""What a report says: measured chunk by chunk, a few columns per row kept in memory."""
+"""The measurements of a report, collected chunk by chunk; a few columns per row stay in memory."""
 
 from __future__ import annotations
 
@@ -10,78 +10,68 @@ from typing import Any
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array
+from credalens._backend import Array
 from credalens.distances import as_distance
 from credalens.evaluation import diagnose_members, majority_vote, rejection_order
-from credalens.evaluation.kinds import SECOND_LOOK, Rule, make_rule
+from credalens.evaluation.kinds import REVIEW_THRESHOLD, Rule, make_rule
 from credalens.evaluation.scores import measure_families
 from credalens.measures import Interval, Uncertainty
-from credalens.measures.quantify import FAMILIES
-from credalens.report.markup import cut
+from credalens.report.markup import truncate
 from credalens.sets import ConvexHull
 
-#: Instances that are shown one by one.
+#: Number of most uncertain instances that are shown individually.
 SHOWN = 20
-#: Bytes of predictions that the members are diagnosed on; of more, every second row is dropped.
-#: They are there twice while they are put together.
+#: Bytes of predictions on which the members are diagnosed; above, every second row is dropped.
+#: Concatenating them needs as much again.
 DIAGNOSED_BYTES = 1 << 27
-#: Seconds that the Hartley family may be expected to take before it waits to be asked for, and the
-#: number of classes: the weights of so many alone take seconds.
+#: Largest expected time of the Hartley family, and largest number of classes, for which it is
+#: computed by default; above, its weights alone take seconds.
 HARTLEY_SECONDS, HARTLEY_CLASSES = 30.0, 1000
+#: The families that a report shows; "tv" is the family of the distance.
+REPORT_FAMILIES = ("tv", "entropy", "hartley")
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What the predictions are about, and how to measure them."""
+class ReportConfig:
+    """The shape and the names of the predictions, and how to measure them."""
 
     n_members: int
     n_classes: int
-    #: One name per model.
+    #: Names of the models.
     names: tuple[str, ...]
-    #: ``None`` if classes have no names but their indices.
+    #: ``None`` if the classes have no names.
     class_names: tuple[str, ...] | None = None
     distance: Any = "tv"
-    #: Of `FAMILIES`; "tv" stands for the distance.
-    measures: tuple[str, ...] = FAMILIES
-    second_look: float = SECOND_LOOK
+    #: Some of `REPORT_FAMILIES`.
+    measures: tuple[str, ...] = REPORT_FAMILIES
+    second_look: float = REVIEW_THRESHOLD
     title: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
-    """The columns of one family of measures."""
+class ReportData:
+    """The measurements of all n predictions."""
 
-    total: Array
-    #: An `Interval` for distances.
-    aleatoric: Any
-    epistemic: Array
-    #: Largest certified error or standard error.
-    error: float
-
-
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """Everything that was measured."""
-
-    subject: Subject
+    config: ReportConfig
     rule: Rule
-    families: dict[str, Family]
-    #: Numbers of the rows in their files, ``(n,)``.
+    #: Uncertainty by family, with the largest error of the family.
+    families: dict[str, Uncertainty]
+    #: Row numbers in the files, ``(n,)``.
     rows: Array
     ids: Array | None
     labels: Array | None
     predicted: Array
-    #: The class that each member puts first, ``(n, M)``.
+    #: The class that each model predicts, ``(n, M)``.
     votes: Array
-    #: Codes of the kinds, ``(n,)``.
+    #: Positions in `KINDS`, ``(n,)``.
     kinds: Array
-    #: Positions of the most uncertain instances, most uncertain first, and their predictions.
+    #: Positions of the most uncertain instances, in decreasing order, and their predictions.
     shown: Array
     shown_members: Array
-    #: What `diagnose_members` said, ``None`` for a single model, and of how many rows.
+    #: Result of `diagnose_members`, ``None`` for a single model, and its number of rows.
     diagnosis: Any
     n_diagnosed: int
-    #: Rows that were left out because they are bad.
+    #: Number of invalid rows that were skipped.
     n_skipped: int
 
     @property
@@ -90,67 +80,68 @@ class Findings:
         return len(self.rows)
 
     @property
-    def main(self) -> Family:
-        """The family of the distance, which the map is drawn with."""
+    def main(self) -> Uncertainty:
+        """The family of the distance, which the map shows."""
         return self.families["tv"]
 
     @property
     def correct(self) -> Array | None:
-        """Which predictions are right, if there are labels."""
+        """Which predictions are correct, if there are labels."""
         return None if self.labels is None else self.labels == self.predicted
 
     @property
-    def class_names(self) -> Sequence[str]:
-        """Names of the classes, their indices if they have none."""
-        return self.subject.class_names or [str(k) for k in range(self.subject.n_classes)]
+    def kind_counts(self) -> list[int]:
+        """Number of predictions of each kind."""
+        return np.bincount(self.kinds, minlength=4).tolist()  # type: ignore[no-any-return]
 
     @property
-    def class_words(self) -> Sequence[str]:
-        """Names that can stand in a sentence."""
-        return self.subject.class_names or [f"class {k}" for k in range(self.subject.n_classes)]
+    def class_names(self) -> Sequence[str]:
+        """Names of the classes; their indices if they have none."""
+        return self.config.class_names or [str(k) for k in range(self.config.n_classes)]
+
+    @property
+    def class_phrases(self) -> Sequence[str]:
+        """Names of the classes for use in a sentence."""
+        return self.config.class_names or [f"class {k}" for k in range(self.config.n_classes)]
 
 
-def choose_measures(measures: Sequence[str] | None, shape: tuple[int | None, int, int]) -> Any:
+def choose_measures(
+    measures: Sequence[str] | None, shape: tuple[int | None, int, int]
+) -> tuple[str, ...]:
     """Return the families to compute for predictions ``(n, M, K)``.
 
-    By default all, but Hartley only where it is expected to take less than `HARTLEY_SECONDS`.
-
-    Examples
-    --------
-    >>> choose_measures(None, (100_000, 10, 10))
-    ('tv', 'entropy', 'hartley')
-    >>> choose_measures(None, (10_000, 10, 1000))
-    ('tv', 'entropy')
+    By default all families, but Hartley only if it should take less than `HARTLEY_SECONDS`.
     """
     if measures is not None:
         for name in measures:
-            _validation.one_of(name, "measures", FAMILIES)
-        return tuple(name for name in FAMILIES if name == "tv" or name in measures)
+            _validation.one_of(name, "measures", REPORT_FAMILIES)
+        return tuple(name for name in REPORT_FAMILIES if name == "tv" or name in measures)
     n, M, K = shape
-    # Microseconds a row on two cores: the sum over events, or some 400 permutations (benchmarks).
+    # Microseconds per row on two cores: the sum over events, or about 400 permutations.
     cost = M * min(0.12 * 2.0 ** min(K - 10, 60), 1.6 * K)
     cheap = cost * (100_000 if n is None else n) < 1e6 * HARTLEY_SECONDS
-    return FAMILIES if cheap and K <= HARTLEY_CLASSES else FAMILIES[:2]
+    return REPORT_FAMILIES if cheap and K <= HARTLEY_CLASSES else REPORT_FAMILIES[:2]
 
 
 class Collector:
     """Measures chunks of predictions and keeps what a report needs.
 
-    In memory stay about ``100 + 2 M`` bytes per row besides its identifier, the predictions of the
-    rows that are shown one by one, and at most 128 MB of rows to diagnose the members on.
+    Memory use is about ``100 + 2 M`` bytes per row, the identifiers, the predictions of the
+    instances that are shown individually, and at most 128 MB of rows to diagnose the members.
     """
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self._distance = as_distance(subject.distance, subject.n_classes)
-        self.rule = make_rule(subject.second_look, self._distance, subject.n_classes)
-        self._columns: dict[str, list[Array]] = {}
-        self._errors = dict.fromkeys(subject.measures, 0.0)
+    def __init__(self, config: ReportConfig) -> None:
+        self.config = config
+        self._distance = as_distance(config.distance, config.n_classes)
+        self.rule = make_rule(config.second_look, self._distance, config.n_classes, "second_look")
+        self._chunks: list[dict[str, Any]] = []
+        self._families: dict[str, list[tuple[Any, Any, Any]]] = {m: [] for m in config.measures}
+        self._errors = dict.fromkeys(config.measures, 0.0)
         self._top = _Top()
         self._sample = _Sample()
-        #: Rows that were taken so far.
+        #: Number of rows collected so far.
         self.n = 0
-        self._skipped = 0
+        self._n_skipped = 0
 
     def add(
         self,
@@ -161,95 +152,92 @@ class Collector:
         measured: Mapping[str, Uncertainty] | None = None,
         skipped: int = 0,
     ) -> None:
-        """Take ``(r, M, K)`` predictions, known to be good, and their class indices.
+        """Add predictions ``(r, M, K)``, already validated, and their class indices.
 
-        Families that are not `measured` yet are measured here. `skipped` is the number of bad rows
-        that were left out beside them.
+        Families that are not in `measured` are computed. `skipped` is the number of invalid rows
+        that were skipped in this chunk.
         """
-        self._skipped += skipped
+        self._n_skipped += skipped
         hull = ConvexHull(members, validate=False)
-        columns: dict[str, Any] = {
+        vote_type = np.uint16 if self.config.n_classes <= 1 << 16 else np.uint32
+        self._chunks.append({
             "rows": self.n + np.arange(len(members)) if rows is None else rows,
-            "ids": None if ids is None else _objects(np.asarray(ids)),
+            "ids": None if ids is None else _as_objects(np.asarray(ids)),
             "labels": labels,
             "predicted": majority_vote(hull),
-            "votes": members.argmax(axis=2).astype(
-                np.uint16 if self.subject.n_classes <= 1 << 16 else np.uint32
-            ),
-        }
-        for family, u in self._families(hull, measured or {}).items():
-            ends = u.aleatoric
-            lower, upper = ends if isinstance(ends, Interval) else (ends, None)
-            columns |= {
-                f"{family} {part}": None if values is None else np.asarray(values, np.float64)
-                for part, values in (
-                    ("total", u.total), ("lower", lower), ("upper", upper),
-                    ("epistemic", u.epistemic),
-                )
-            }  # fmt: skip
-            self._errors[family] = max(self._errors[family], float(np.max(u.error, initial=0.0)))
-        for name, values in columns.items():
-            if values is not None:
-                self._columns.setdefault(name, []).append(values)
-        self._top.add(columns["tv total"], members, self.n)
+            "votes": members.argmax(axis=2).astype(vote_type),
+        })  # fmt: skip
+        for name, u in self._measure(hull, measured or {}).items():
+            parts = (_as_float64(u.total), _as_float64(u.aleatoric), _as_float64(u.epistemic))
+            self._families[name].append(parts)
+            self._errors[name] = max(self._errors[name], float(np.max(u.error, initial=0.0)))
+        self._top.add(self._families["tv"][-1][0], members, self.n)
         self._sample.add(members, labels, self.n)
         self.n += len(members)
 
-    def _families(
+    def add_chunk(self, chunk: Any, measured: Mapping[str, Uncertainty] | None = None) -> None:
+        """Add a chunk of prediction files, see `credalens.io.Chunk`."""
+        skipped = len(chunk.dropped)
+        self.add(chunk.members, chunk.labels, chunk.ids, chunk.rows, measured, skipped)
+
+    def _measure(
         self, hull: ConvexHull, measured: Mapping[str, Uncertainty]
     ) -> dict[str, Uncertainty]:
-        missing = [name for name in self.subject.measures if name not in measured]
+        missing = [name for name in self.config.measures if name not in measured]
         with warnings.catch_warnings():
-            # Estimates that stay uncertain are told by their standard error on the page.
+            # The page reports the standard error of estimates.
             warnings.filterwarnings("ignore", "generalized_hartley", RuntimeWarning)
-            found = {**measured, **measure_families(hull, missing, self._distance)}
-        return {name: found[name] for name in self.subject.measures}
+            results = {**measured, **measure_families(hull, missing, self._distance)}
+        return {name: results[name] for name in self.config.measures}
 
-    def finish(self) -> Findings:
-        """Return what was found."""
+    def finish(self) -> ReportData:
+        """Return the measurements of all rows."""
         if self.n == 0:
-            _validation.refuse("members", "has no rows", "a report needs at least one prediction")
-        # One column after the other, so that no two copies of all are held.
-        columns = {name: np.concatenate(self._columns.pop(name)) for name in list(self._columns)}
-        families = {}
-        for name in self.subject.measures:
-            lower, upper = columns[f"{name} lower"], columns.get(f"{name} upper")
-            families[name] = Family(
-                columns[f"{name} total"],
-                lower if upper is None else Interval(lower, upper),
-                columns[f"{name} epistemic"],
-                self._errors[name],
+            _validation.raise_invalid(
+                "members", "has no rows", "a report needs at least one prediction"
             )
-        main = families["tv"]
-        members, labels = self._sample.taken()
-        return Findings(
-            subject=self.subject,
+        # Column by column, so that at most one column is held twice.
+        columns = {
+            name: _join([chunk.pop(name) for chunk in self._chunks])
+            for name in list(self._chunks[0])
+        }
+        families = {}
+        for name, chunks in self._families.items():
+            total, aleatoric, epistemic = (_join(parts) for parts in zip(*chunks, strict=True))
+            families[name] = Uncertainty(total, aleatoric, epistemic, self._errors[name])
+        members, labels = self._sample.result()
+        names = [truncate(name) for name in self.config.names]
+        return ReportData(
+            config=self.config,
             rule=self.rule,
             families=families,
-            rows=columns["rows"],
-            ids=columns.get("ids"),
-            labels=columns.get("labels"),
-            predicted=columns["predicted"],
-            votes=columns["votes"],
-            kinds=self.rule.codes(main.aleatoric, main.epistemic),
-            shown=self._top.places,
+            **columns,
+            kinds=self.rule.codes(families["tv"].aleatoric, families["tv"].epistemic),
+            shown=self._top.positions,
             shown_members=self._top.members,
-            diagnosis=_diagnosed(members, labels, self.subject.names),
+            diagnosis=diagnose_members(members, labels, names) if len(names) > 1 else None,
             n_diagnosed=len(members),
-            n_skipped=self._skipped,
+            n_skipped=self._n_skipped,
         )
 
 
-def _objects(ids: Array) -> Array:
+def _as_float64(values: Any) -> Any:
+    if isinstance(values, Interval):
+        return Interval(*(np.asarray(end, np.float64) for end in values))
+    return np.asarray(values, np.float64)
+
+
+def _join(parts: Sequence[Any]) -> Any:
+    """Return arrays or intervals as one; ``None`` if there are none."""
+    if isinstance(parts[0], Interval):
+        return Interval(*(np.concatenate(ends) for ends in zip(*parts, strict=True)))
+    return None if parts[0] is None else np.concatenate(parts)
+
+
+def _as_objects(ids: Array) -> Array:
     if ids.dtype == "M8[ns]":
-        ids = ids.astype("M8[us]")  # Python has no finer times: NumPy would give plain integers
+        ids = ids.astype("M8[us]")  # NumPy converts nanoseconds to integers, not to datetimes
     return ids.astype(object, copy=False)
-
-
-def _diagnosed(members: Array, labels: Array | None, names: tuple[str, ...]) -> Any:
-    if members.shape[1] == 1:
-        return None
-    return diagnose_members(members, labels, [cut(name) for name in names])
 
 
 class _Top:
@@ -257,41 +245,41 @@ class _Top:
 
     def __init__(self) -> None:
         self.score: Array = np.empty(0)
-        self.places: Array = np.empty(0, np.intp)
+        self.positions: Array = np.empty(0, np.intp)
         self.members: Array = np.empty((0, 1, 1))
 
     def add(self, score: Array, members: Array, start: int) -> None:
         best = rejection_order(score)[:SHOWN]
         rows = np.array(members[best])
-        both = np.concatenate([self.score, score[best]])
-        keep = rejection_order(both)[:SHOWN]
+        scores = np.concatenate([self.score, score[best]])
+        keep = rejection_order(scores)[:SHOWN]
         self.members = np.concatenate([self.members.reshape(-1, *rows.shape[1:]), rows])[keep]
-        self.places = np.concatenate([self.places, start + best])[keep]
-        self.score = both[keep]
+        self.positions = np.concatenate([self.positions, start + best])[keep]
+        self.score = scores[keep]
 
 
 class _Sample:
-    """Rows at a regular stride, which doubles whenever they take too much memory."""
+    """Rows at a regular stride, which doubles when they exceed `DIAGNOSED_BYTES`."""
 
     def __init__(self) -> None:
         self.stride = 1
         self._parts: list[tuple[Array, Array | None, Array]] = []
 
     def add(self, members: Array, labels: Array | None, start: int) -> None:
-        self._parts.append(self._thinned(members, labels, start + np.arange(len(members))))
+        self._parts.append(self._thin(members, labels, start + np.arange(len(members))))
         while sum(part[0].nbytes for part in self._parts) > DIAGNOSED_BYTES:
             self.stride *= 2
-            self._parts = [self._thinned(*part) for part in self._parts]
+            self._parts = [self._thin(*part) for part in self._parts]
 
-    def _thinned(
-        self, members: Array, labels: Array | None, places: Array
+    def _thin(
+        self, members: Array, labels: Array | None, positions: Array
     ) -> tuple[Array, Array | None, Array]:
         if self.stride == 1:
-            return members, labels, places
-        wanted = places % self.stride == 0
-        return members[wanted], None if labels is None else labels[wanted], places[wanted]
+            return members, labels, positions
+        keep = positions % self.stride == 0
+        return members[keep], None if labels is None else labels[keep], positions[keep]
 
-    def taken(self) -> tuple[Array, Array | None]:
+    def result(self) -> tuple[Array, Array | None]:
         members = np.concatenate([part[0] for part in self._parts])
         labels = [part[1] for part in self._parts if part[1] is not None]
         return members, np.concatenate(labels) if labels else None

@@ -1,4 +1,4 @@
-"""How the page was computed: measures, errors, versions and the time it took."""
+"""The last section: measures, errors, versions and computation time."""
 
 from __future__ import annotations
 
@@ -8,77 +8,70 @@ from importlib.metadata import version
 from typing import Any
 
 from credalens import _kernels
-from credalens._arrays import num_threads
-from credalens.report.charts import family_words
-from credalens.report.data import Findings
+from credalens._backend import num_threads
+from credalens.report import vega_bundle
+from credalens.report.charts import family_label
+from credalens.report.data import ReportData
 from credalens.report.markup import Markup, join, tag
 from credalens.report.sections import section, table
-from credalens.report.story import counted
+from credalens.report.summary_text import counted
 
-#: Family to its components with one line each; what stands for the total, aleatoric, epistemic.
+#: Description of total, aleatoric and epistemic uncertainty of each family.
 MEANINGS = {
     "tv": (
-        ("TU", "risk of the best decision under the worst plausible model"),
-        ("AU", "the interval of the risks that the plausible models see for themselves"),
-        ("EU", "half the largest distance between two models"),
+        "risk of the best decision under the worst plausible model",
+        "the interval of the risks that the plausible models assign to their own decisions",
+        "half the largest distance between two models",
     ),
     "entropy": (
-        ("TU", "largest entropy in the credal set, in bits"),
-        ("AU", "smallest entropy in the credal set"),
-        ("EU", "their difference"),
+        "largest entropy in the credal set, in bits",
+        "smallest entropy in the credal set",
+        "their difference",
     ),
     "hartley": (
-        ("TU", "largest entropy in the credal set, in bits"),
-        ("AU", "what is left of it after EU; may be negative for many classes"),
-        ("EU", "generalized Hartley measure: how many classes the models leave possible"),
+        "largest entropy in the credal set, in bits",
+        "TU minus EU; may be negative for many classes",
+        "generalized Hartley measure: imprecision of the lower probabilities of all events",
     ),
 }
 
 
-def method_section(found: Findings, seconds: float) -> Markup:
-    """Return the last section; `seconds` is the time from the first row to here."""
+def method_section(data: ReportData, seconds: float) -> Markup:
+    """Return the last section; `seconds` is the time since the first row was read."""
     rows: list[list[Any]] = []
-    for family in found.families:
-        meaning = tag("ul", *(tag("li", tag("b", short), f": {words}")
-                              for short, words in MEANINGS[family]), _class="meanings")  # fmt: skip
-        rows.append([family_words(found, family), meaning, _error(found, family)])
+    for family in data.families:
+        meanings = zip(("TU", "AU", "EU"), MEANINGS[family], strict=True)
+        items = [tag("li", tag("b", symbol), f": {text}") for symbol, text in meanings]
+        meaning = tag("ul", *items, _class="meanings")
+        rows.append([family_label(data, family), meaning, _error(data, family)])
     notes = [
-        "A credal set is the convex hull of what the models predict for one input; the prediction "
-        "is their majority vote, ties by mean probability.",
-        f"Counts, medians, accuracies and curves are of {counted(found.n, 'prediction')}. Marks on "
-        "the map and rows of the table are samples where it says so.",
+        "A credal set is the convex hull of the predictions of the models for one input. The "
+        "prediction is their majority vote; ties are resolved by the mean probability.",
+        f"Counts, medians, accuracies and curves include {counted(data.n, 'prediction')}. Marks on "
+        "the map and rows of the table are samples where stated.",
     ]
-    if "hartley" not in found.families:
+    if "hartley" not in data.families:
         notes.append(
-            "The Hartley family was left out, as it grows fast with the number of classes; ask "
-            "for it by --measures tv,entropy,hartley, in Python by measures=[...]."
+            "The Hartley family was not computed, since its cost grows quickly with the number of "
+            "classes; pass --measures tv,entropy,hartley, or measures=[...] in Python."
         )
+    took = f"{1e3 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+    versions = (
+        f"Written on {datetime.now().astimezone():%Y-%m-%d %H:%M %Z} in {took} by credalens "
+        f"{version('credalens')}, numpy {version('numpy')}, Python {platform.python_version()}, "
+        f"{_kernels.instruction_set()}, {num_threads()} threads. Charts: {vega_bundle.describe()}."
+    )
     return section(
-        "method", "How it was computed",
+        "method", "Method",
         table(["measure", "meaning", "largest error"], rows, "measures"),
         join(tag("p", note) for note in notes),
-        tag("p", _versions(found, seconds), _class="note"),
+        tag("p", versions, _class="note"),
     )  # fmt: skip
 
 
-def _error(found: Findings, family: str) -> str:
-    error = found.families[family].error
+def _error(data: ReportData, family: str) -> str:
+    error = data.families[family].error
     if family == "hartley" and error > 1e-6:
         return f"{error:.1e} bits, a standard error: sampled"
     unit = "" if family == "tv" else " bits"
     return f"{error:.1e}{unit}, certified" if error else "0, certified"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{1e3 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
-def _versions(found: Findings, seconds: float) -> str:
-    named = ", ".join(f"{name} {version(name)}" for name in ("credalens", "numpy"))
-    from credalens.report.library import describe
-
-    return (
-        f"Written on {datetime.now().astimezone():%Y-%m-%d %H:%M %Z} in {_seconds(seconds)} by "
-        f"{named}, Python {platform.python_version()}, {_kernels.instruction_set()}, "
-        f"{num_threads()} threads. Charts: {describe()}."
-    )

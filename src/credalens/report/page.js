@@ -1,40 +1,40 @@
 "use strict";
-// The page without this script is complete but for the charts and the table. Texts of users are only
-// ever set by textContent, or drawn by Vega as SVG text.
+// Without this script the page lacks only the charts and the table. User text is set by textContent
+// only, or drawn by Vega as SVG text.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const rows = data.rows, count = rows.r.length;
   const byId = (id) => document.getElementById(id);
   const PAGE = 12;
 
-  // ------------------------------------------------------------ words for values
+  // ------------------------------------------------------------ formatting
   const commas = (n) => n.toLocaleString("en-US");
   const digits = data.unit < 1e-3 ? 4 : 3;
-  const value = (parts) => (parts * data.unit).toFixed(digits);
+  const value = (steps) => (steps * data.unit).toFixed(digits);
   const className = (k) => (data.classes ? data.classes[k] : String(k));
   const idOf = (i) => (rows.id ? rows.id[i] : String(rows.r[i]));
   const interval = (i) => `${value(rows.m[i])} [${value(rows.l[i])},\u00a0${value(rows.u[i])}]`;
-  /** A text of users, kept apart from the direction of the text around it. */
+  /** User text, isolated from the direction of the surrounding text. */
   const isolated = (text) => {
     const element = document.createElement("bdi");
     element.textContent = text;
     return element;
   };
-  /** The votes of row i in pieces, names by themselves; of more classes than are told, how many. */
-  const votePieces = (i) => {
-    const pieces = [];
+  /** The votes of row i as text and elements; classes that are not listed are counted. */
+  const voteNodes = (i) => {
+    const nodes = [];
     let left = data.models;
     for (let j = 0; j < rows.v[i].length; j += 2) {
       const [k, n] = rows.v[i].slice(j, j + 2);
-      pieces.push(`${j ? ", " : ""}${n} × `, isolated(className(k)));
+      nodes.push(`${j ? ", " : ""}${n} × `, isolated(className(k)));
       left -= n;
     }
-    return left ? [...pieces, ` and ${left} ${left === 1 ? "other" : "others"}`] : pieces;
+    return left ? [...nodes, ` and ${left} ${left === 1 ? "other" : "others"}`] : nodes;
   };
-  const votes = (i) => votePieces(i).map((piece) => piece.textContent ?? piece).join("");
+  const votes = (i) => voteNodes(i).map((node) => node.textContent ?? node).join("");
 
-  // ------------------------------------------------------------ the table
-  // key: [text, value to sort by, is it a number]
+  // ------------------------------------------------------------ table
+  // key: [text, sort value, whether it is a number]
   const columns = {
     id: [idOf, rows.id ? idOf : (i) => rows.r[i], false],
     p: [(i) => className(rows.p[i]), (i) => className(rows.p[i]), false],
@@ -51,16 +51,16 @@
   let listed = [], shown = PAGE, order = { key: "t", down: true };
 
   function sortListed() {
-    const of = columns[order.key][1], sign = order.down ? -1 : 1;
-    // Equal values stay most uncertain first, as the rows came.
+    const sortValue = columns[order.key][1], sign = order.down ? -1 : 1;
+    // Ties stay in decreasing order of total uncertainty.
     listed.sort((a, b) => {
-      const x = of(a), y = of(b);
-      const apart = typeof x === "string" ? natural.compare(x, y) : x - y;
-      return sign * apart || a - b;
+      const x = sortValue(a), y = sortValue(b);
+      const difference = typeof x === "string" ? natural.compare(x, y) : x - y;
+      return sign * difference || a - b;
     });
     for (const head of heads) {
-      const mine = head.dataset.key === order.key;
-      head.setAttribute("aria-sort", mine ? (order.down ? "descending" : "ascending") : "none");
+      const sorted = head.dataset.key === order.key;
+      head.setAttribute("aria-sort", sorted ? (order.down ? "descending" : "ascending") : "none");
     }
   }
 
@@ -70,7 +70,7 @@
       const row = body.insertRow();
       for (const key of keys) {
         const cell = row.insertCell();
-        if (key === "v") cell.append(...votePieces(i));
+        if (key === "v") cell.append(...voteNodes(i));
         else cell.append(isolated(columns[key][0](i)));
         if (columns[key][2]) cell.className = "num";
         if (key === "y" && rows.y[i] !== rows.p[i]) {
@@ -84,29 +84,27 @@
     byId("export").disabled = listed.length === 0;
   }
 
-  /** List the rows that pass; `exact` is how many there are of all, `where` says which. */
-  function list(passes, exact, where) {
+  /** List the rows that pass; `exact` is their exact number, `which` describes them. */
+  function list(passes, exact, which) {
     listed = [];
     for (let i = 0; i < count; i++) if (passes(i)) listed.push(i);
     shown = PAGE;
-    const gap = listed.length < exact ? `; ${commas(listed.length)} of them can be listed` : "";
-    byId("count").textContent = `${commas(exact)} ${exact === 1 ? "prediction" : "predictions"} ${where}${gap}`;
+    const gap = listed.length < exact ? `; ${commas(listed.length)} of them are listed` : "";
+    byId("count").textContent = `${commas(exact)} ${exact === 1 ? "prediction" : "predictions"} ${which}${gap}`;
     sortListed();
     drawTable();
   }
 
-  function sum(list_) { return list_.reduce((a, b) => a + b, 0); }
-
-  function listKind(key) {
+    function listKind(key) {
     for (const button of document.querySelectorAll("[data-filter]")) {
       button.setAttribute("aria-pressed", String(button.dataset.filter === key));
     }
-    if (key === "all") list(() => true, data.n, "in all");
-    else if (key === "look") list((i) => rows.q[i] > 0, sum(data.totals.slice(1)), "worth a second look");
+    if (key === "all") list(() => true, data.n, "in total");
+    else if (key === "look") list((i) => rows.q[i] > 0, data.n - data.totals[0], "to review");
     else list((i) => rows.q[i] === Number(key), data.totals[key], `of the kind “${data.kinds[key]}”`);
   }
 
-  /** List a range of the map. It snaps to the cells that are counted, so that the count is exact. */
+  /** List a range of the map, extended to whole cells, so that the count is exact. */
   function listRange(x0, x1, y0, y1) {
     const [w, h] = data.cell, unit = data.unit;
     const slack = 1e-9;
@@ -158,13 +156,13 @@
   byId("export").addEventListener("click", download);
   byId("range").addEventListener("submit", (event) => {
     event.preventDefault();
-    const at = (name, otherwise) => (byId(`from-${name}`).value === "" ? otherwise : Number(byId(`from-${name}`).value));
+    const end = (name, fallback) => (byId(`from-${name}`).value === "" ? fallback : Number(byId(`from-${name}`).value));
     clearBrush();
-    listRange(at("x0", 0), at("x1", 1e9), at("y0", 0), at("y1", 1e9));
+    listRange(end("x0", 0), end("x1", 1e9), end("y0", 0), end("y1", 1e9));
   });
   listKind(data.totals[0] < data.n ? "look" : "all");
 
-  // ------------------------------------------------------------ the charts
+  // ------------------------------------------------------------ charts
   function marks() {
     return data.drawn.map((i) => ({
       x: rows.m[i] * data.unit, y: rows.e[i] * data.unit, q: rows.q[i], id: idOf(i), p: className(rows.p[i]),
@@ -208,7 +206,7 @@
     });
   }
 
-  // ------------------------------------------------------------ the theme
+  // ------------------------------------------------------------ theme
   const root = document.documentElement;
   const prefers = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefers.matches);

@@ -1,4 +1,4 @@
-"""From findings to one HTML file that needs nothing else."""
+"""Renders the measurements as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -8,87 +8,93 @@ from string import Template
 from typing import Any
 
 from credalens.evaluation.kinds import KINDS
-from credalens.report import charts, figures, library, sections
-from credalens.report.data import Findings
-from credalens.report.markup import Markup, cut, join, script_data, tag, user_text
+from credalens.report import aggregates, charts, sections, vega_bundle
+from credalens.report.data import ReportData
+from credalens.report.markup import Markup, join, script_data, tag, truncate, user_text
 from credalens.report.method import method_section
-from credalens.report.story import counts, number, sizes
+from credalens.report.summary_text import number, sizes
+
+#: Headings of the navigation, by the id of the section.
+NAVIGATION = {
+    "summary": "Summary",
+    "map": "Map",
+    "curves": "Rejection",
+    "distributions": "Distributions",
+    "uncertain": "Most uncertain",
+    "members": "Models",
+    "method": "Method",
+}
 
 
-def render(found: Findings, seconds: float) -> str:
-    """Return the page; `seconds` is what measuring took."""
-    chosen = figures.listed(found)
-    curves, classes = figures.curves(found), figures.by_class(found)
-    pictures = figures.histograms(found)
+def render(data: ReportData, seconds: float) -> str:
+    """Return the page; `seconds` is the time since the first row was read."""
+    listing = aggregates.select_rows(data)
+    curves, classes = aggregates.curves(data), aggregates.by_class(data)
+    histograms = aggregates.histograms(data)
     body = [
-        sections.story(found),
-        sections.map_section(found, chosen),
-        None if curves is None else sections.curves_section(found, curves),
-        sections.distributions(found, pictures, classes),
-        sections.cards_section(found),
-        sections.members_section(found),
-        method_section(found, seconds),
+        sections.summary_section(data),
+        sections.map_section(data, listing),
+        None if curves is None else sections.curves_section(data, curves),
+        sections.distributions_section(data, histograms, classes),
+        sections.cards_section(data),
+        sections.members_section(data),
+        method_section(data, seconds),
     ]
-    dense = found.n > figures.ALL_MARKS
-    specs: dict[str, Any] = {"map": charts.map_chart(found, dense)}
+    dense = data.n > aggregates.ALL_MARKS
+    specs: dict[str, Any] = {"map": charts.map_chart(data, dense)}
     if curves is not None:
-        specs |= {f"curve-{name}": spec for name, spec in charts.curve_charts(found, curves)}
-    for i, picture in enumerate(pictures):
-        specs[f"histogram-{i}"] = charts.histogram_chart(picture, found.n)
-    names = [cut(found.class_names[entry["class"]]) for entry in classes]
-    specs["classes"] = charts.class_chart(classes, names)
-    data = {
-        "n": found.n,
-        "unit": found.rule.scale / figures.PARTS,
-        "cell": list(figures.CELL),
-        "last": [figures.PARTS // figures.CELL[0] - 1, figures.PARTS // 2 // figures.CELL[1] - 1],
+        specs |= {f"curve-{k}": spec for k, spec in charts.curve_charts(data, curves).items()}
+    for i, histogram in enumerate(histograms):
+        specs[f"histogram-{i}"] = charts.histogram_chart(histogram, data.n)
+    names = [truncate(name) for name in data.class_names]
+    specs["classes"] = charts.class_chart(classes, [names[entry["class"]] for entry in classes])
+    (width, height), steps = aggregates.CELL, aggregates.STEPS
+    payload = {
+        "n": data.n,
+        "unit": data.rule.scale / steps,
+        "cell": [width, height],
+        "last": [steps // width - 1, steps // 2 // height - 1],
         "coarse": list(charts.COARSE),
-        "cells": figures.cells(found),
-        "rows": figures.rows(found, chosen.places),
-        "models": found.subject.n_members,
-        "drawn": chosen.drawn.tolist(),
+        "cells": aggregates.cells(data),
+        "rows": aggregates.rows(data, listing.positions),
+        "models": data.config.n_members,
+        "drawn": listing.drawn.tolist(),
         "dense": dense,
         "kinds": [kind.name for kind in KINDS],
-        "totals": counts(found),
-        "classes": None if found.subject.class_names is None
-        else [cut(name) for name in found.subject.class_names],
+        "totals": data.kind_counts,
+        "classes": None if data.config.class_names is None else names,
         "charts": specs,
-    }  # fmt: skip
-    title = cut(found.subject.title) or _title(found)
-    return Template(_part("page.html")).substitute(
+    }
+    title = truncate(data.config.title) or _default_title(data.config.n_members)
+    return Template(_resource("page.html")).substitute(
         title=html.escape(title),
-        style=_part("page.css"),
-        head=_head(found, title),
+        style=_resource("page.css"),
+        head=_head(data, title),
         body=join(body),
-        data=script_data(data),
-        library=library.bundle(),
-        script=_part("page.js"),
+        data=script_data(payload),
+        library=vega_bundle.bundle(),
+        script=_resource("page.js"),
     )
 
 
-def _part(name: str) -> str:
+def _resource(name: str) -> str:
     return files("credalens.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _title(found: Findings) -> str:
-    M = found.subject.n_members
-    return f"What {number(M)} models know and do not know" if M > 1 else (
-        "What one model knows and does not know"
-    )  # fmt: skip
+def _default_title(n_members: int) -> str:
+    models = f"{number(n_members)} models" if n_members > 1 else "one model"
+    return f"Uncertainty of {models}"
 
 
-def _head(found: Findings, title: str) -> Markup:
-    parts = [("story", "Story"), ("map", "Map"), ("curves", "Rejection"),
-             ("distributions", "Distributions"), ("uncertain", "Most uncertain"),
-             ("members", "Models"), ("method", "Method")]  # fmt: skip
+def _head(data: ReportData, title: str) -> Markup:
     links = [
-        tag("a", words, href=f"#{ident}")
-        for ident, words in parts
-        if ident != "curves" or found.labels is not None
+        tag("a", heading, href=f"#{ident}")
+        for ident, heading in NAVIGATION.items()
+        if ident != "curves" or data.labels is not None
     ]
     return join([
         tag("p", "credalens report", _class="eyebrow"),
         tag("h1", user_text(title)),
-        tag("p", sizes(found), _class="sizes"),
+        tag("p", sizes(data), _class="sizes"),
         tag("nav", *links, aria_label="Sections"),
     ])  # fmt: skip

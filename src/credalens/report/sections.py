@@ -9,102 +9,97 @@ from credalens.distances import as_distance
 from credalens.evaluation.kinds import KINDS
 from credalens.evaluation.reasons import widest_pairs
 from credalens.measures.quantify import COMPONENTS
-from credalens.report import figures
+from credalens.report import aggregates
 from credalens.report.cards import card
-from credalens.report.charts import FAMILIES, ORACLE, RANDOM, family_words
-from credalens.report.data import Findings
-from credalens.report.markup import Markup, cut, join, tag, user_text
-from credalens.report.story import counts, measure, number, percent, rule_in_words, sentences
+from credalens.report.charts import FAMILY_STYLES, ORACLE, RANDOM, family_label
+from credalens.report.data import ReportData
+from credalens.report.markup import Markup, join, tag, truncate, user_text
+from credalens.report.summary_text import measure, number, percent, rule_text, sentences
 
-#: Marks of the kinds, beside their colours.
+#: Symbols of the kinds, shown with their colours.
 SYMBOLS = ("●", "■", "▲", "◆")
 
 
 def section(ident: str, title: str, *content: Any) -> Markup:
-    """Return a part of the page with its heading."""
+    """Return a section with its heading."""
     heading = tag("h2", title, id=f"{ident}-title")
     return tag("section", heading, *content, id=ident, aria_labelledby=f"{ident}-title")
 
 
 def chart(name: str, caption: Any, _class: str = "chart") -> Markup:
-    """Return the place of a chart and the words that go with it."""
+    """Return the placeholder of a chart with its caption."""
     return tag("figure", tag("div", _class=_class, data_chart=name), tag("figcaption", caption))
 
 
 def table(head: list[Any], rows: list[list[Any]], _class: str = "") -> Markup:
-    """Return a table whose first column names the rows and whose other columns are numbers."""
+    """Return a table; the first column contains row headers."""
     top = tag("tr", *(tag("th", cell, scope="col") for cell in head))
     body = [
         tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:]))
         for row in rows
     ]
-    inside = tag("table", tag("thead", top), tag("tbody", *body), _class=_class or None)
-    return tag("div", inside, _class="scroll", tabindex="0", role="group")
+    content = tag("table", tag("thead", top), tag("tbody", *body), _class=_class or None)
+    return tag("div", content, _class="scroll", tabindex="0", role="group")
 
 
-def story(found: Findings) -> Markup:
-    """Return the three sentences, the kinds and the rule."""
-    told = [tag("p", join(_strong(part))) for part in map(_numbers, sentences(found))]
-    right = figures.accuracy_by_kind(found)
-    one = found.subject.n_members == 1
+def summary_section(data: ReportData) -> Markup:
+    """Return the three sentences, one tile per kind, and the rule."""
+    correct = aggregates.correct_by_kind(data)
+    n_models = data.config.n_members
     tiles = []
-    for code, (kind, count) in enumerate(zip(KINDS, counts(found), strict=True)):
+    for code, (kind, count) in enumerate(zip(KINDS, data.kind_counts, strict=True)):
         lines = [
-            tag("h3", tag("span", SYMBOLS[code], _class="symbol", aria_hidden="true"),
-                kind.name),
-            tag("p", tag("strong", number(count)), tag("span", percent(count, found.n)),
+            tag("h3", tag("span", SYMBOLS[code], _class="symbol", aria_hidden="true"), kind.name),
+            tag("p", tag("strong", number(count)), tag("span", percent(count, data.n)),
                 _class="count"),
-            tag("p", f"{kind.told(found.subject.n_members)}.".capitalize()),
+            tag("p", f"{kind.describe(n_models)}.".capitalize()),
         ]  # fmt: skip
-        if found.labels is not None and count:
-            lines.append(tag("p", f"Accuracy {percent(*right[code])}.", _class="accuracy"))
-        if not (one and kind.unknown):
+        if data.labels is not None and count:
+            accuracy = f"Accuracy {percent(correct[code], count)}."
+            lines.append(tag("p", accuracy, _class="accuracy"))
+        if n_models > 1 or not kind.unknown:
             lines.append(tag("p", kind.advice, _class="advice"))
         tiles.append(tag("li", *lines, _class=f"tile {kind.name}"))
     return tag(
         "section",
-        tag("h2", "In three sentences", id="story-title", _class="hidden"),
-        tag("div", *told, _class="story"),
+        tag("h2", "Summary", id="summary-title", _class="hidden"),
+        tag("div", *(tag("p", _emphasize(text)) for text in sentences(data)), _class="summary"),
         tag("ul", *tiles, _class="tiles"),
-        tag("p", rule_in_words(found), _class="rule"),
-        id="story", aria_labelledby="story-title",
+        tag("p", rule_text(data), _class="rule"),
+        id="summary", aria_labelledby="summary-title",
     )  # fmt: skip
 
 
-def _numbers(sentence: str) -> list[str]:
-    """Split a sentence so that every second part is a number."""
-    return re.split(r"((?:[<>]\s)?\d(?:[\d,.]*\d)?(?:\s%)?)", sentence)
+def _emphasize(sentence: str) -> Markup:
+    """Return a sentence with its numbers in bold."""
+    parts = re.split(r"((?:[<>]\s)?\d(?:[\d,.]*\d)?(?:\s%)?)", sentence)
+    return join(tag("strong", part) if i % 2 else part for i, part in enumerate(parts))
 
 
-def _strong(parts: list[str]) -> list[Any]:
-    return [tag("strong", part) if i % 2 else part for i, part in enumerate(parts)]
-
-
-def map_section(found: Findings, chosen: figures.Listed) -> Markup:
-    """Return the map, the filters and the table that they fill."""
-    n, dense = found.n, found.n > figures.ALL_MARKS
-    looked = n - counts(found)[0]
+def map_section(data: ReportData, listing: aggregates.Listing) -> Markup:
+    """Return the map, the filters and the table of the listed rows."""
+    n, review = data.n, data.n - data.kind_counts[0]
     words = [
-        "Each prediction by how hard it is (to the right) and by how much the models disagree "
-        "(upwards); hover for the interval. "
+        "Each prediction by aleatoric uncertainty (to the right) and epistemic uncertainty "
+        "(upwards); hover for details. "
     ]
-    if dense:
-        drawn = len(chosen.drawn)
-        pool = f"the {number(looked)} that deserve a second look" if looked else "all"
-        sample = f"a sample, {number(drawn)} of {pool}" if drawn < (looked or n) else pool
+    if n > aggregates.ALL_MARKS:
+        drawn = len(listing.drawn)
+        pool = f"the {number(review)} that should be reviewed" if review else "all"
+        sample = f"a sample, {number(drawn)} of {pool}" if drawn < (review or n) else pool
         words.append(
-            f"The shading counts all {number(n)} predictions, stronger for more, on a logarithmic "
+            f"The shading shows the number of predictions, {number(n)} in total, on a logarithmic "
             f"scale; the marks are {sample}. "
         )
-    else:
-        words.append(f"All {number(n)} are drawn. " if n > 1 else "")
-    words.append("Drag across the map to list what lies there, or choose a kind or a range below.")
+    elif n > 1:
+        words.append(f"All {number(n)} are drawn. ")
+    words.append("Drag across the map to list an area, or select a kind or a range below.")
     return section(
-        "map", "The map of uncertainty",
+        "map", "Map of the uncertainty",
         _keys(),
         chart("map", join(words), "chart map"),
-        _filters(found),
-        _listing(found, chosen),
+        _filters(data),
+        _listing(data, listing),
     )  # fmt: skip
 
 
@@ -116,49 +111,50 @@ def _keys() -> Markup:
     ), _class="keys")  # fmt: skip
 
 
-def _filters(found: Findings) -> Markup:
-    totals = [("look", "second look", found.n - counts(found)[0])]
-    totals += [(str(c), q.name, n) for c, (q, n) in enumerate(zip(KINDS, counts(found),
-                                                                  strict=True))]  # fmt: skip
-    totals.append(("all", "all", found.n))
+def _filters(data: ReportData) -> Markup:
+    counts = data.kind_counts
+    totals = [
+        ("look", "second look", data.n - counts[0]),
+        *((str(code), kind.name, counts[code]) for code, kind in enumerate(KINDS)),
+        ("all", "all", data.n),
+    ]
     buttons = [
-        tag("button", f"{words} ", tag("span", number(count)), type="button", data_filter=key,
+        tag("button", f"{label} ", tag("span", number(count)), type="button", data_filter=key,
             aria_pressed="false")
-        for key, words, count in totals
+        for key, label, count in totals
     ]  # fmt: skip
-
-    def box(name: str, label: str) -> Markup:
-        field = tag("input", id=f"from-{name}", type="number", step="any", min="0")
-        return tag("label", label, field)
-
-    ranges = [box("x0", "aleatoric from"), box("x1", "to"),
-              box("y0", "epistemic from"), box("y1", "to")]  # fmt: skip
+    fields = {"x0": "aleatoric from", "x1": "to", "y0": "epistemic from", "y1": "to"}
+    ranges = [
+        tag("label", label, tag("input", id=f"from-{name}", type="number", step="any", min="0"))
+        for name, label in fields.items()
+    ]
     return tag(
         "div",
         tag("div", *buttons, _class="buttons", role="group", aria_label="List a kind"),
         tag("form", *ranges, tag("button", "List this range", type="submit"), id="range",
-            aria_label="List a range, as dragging across the map does"),
+            aria_label="List a range of the map"),
         _class="filters",
     )  # fmt: skip
 
 
-def _listing(found: Findings, chosen: figures.Listed) -> Markup:
-    heads = [("id", "row" if found.ids is None else "id"), ("p", "prediction")]
-    if found.labels is not None:
-        heads.append(("y", "label"))
-    if found.subject.n_members > 1:
-        heads.append(("v", "votes of the models"))
-    heads += [("t", "total"), ("m", "aleatoric"), ("e", "epistemic"), ("q", "kind")]
+def _listing(data: ReportData, listing: aggregates.Listing) -> Markup:
+    columns = {"id": "row" if data.ids is None else "id", "p": "prediction"}
+    if data.labels is not None:
+        columns["y"] = "label"
+    if data.config.n_members > 1:
+        columns["v"] = "votes of the models"
+    columns |= {"t": "total", "m": "aleatoric", "e": "epistemic", "q": "kind"}
     cells = [
-        tag("th", tag("button", words, type="button", data_sort=key), scope="col", data_key=key)
-        for key, words in heads
+        tag("th", tag("button", label, type="button", data_sort=key), scope="col", data_key=key)
+        for key, label in columns.items()
     ]
-    whole = len(chosen.places) == found.n
-    note = "" if whole else (
-        f" Of {number(found.n)} predictions this page can list {number(len(chosen.places))}: the "
-        f"{number(chosen.n_top)} with the largest total uncertainty and a random sample of the "
-        "others. Counts are of all."
-    )  # fmt: skip
+    note = f"Values are rounded to {data.rule.scale / aggregates.STEPS:g}."
+    if len(listing.positions) < data.n:
+        note += (
+            f" Of {number(data.n)} predictions this page lists {number(len(listing.positions))}: "
+            f"the {number(listing.n_top)} with the largest total uncertainty and a random sample "
+            "of the others. Counts include all predictions."
+        )
     return tag(
         "div",
         tag("p", id="count", role="status", aria_live="polite"),
@@ -166,42 +162,41 @@ def _listing(found: Findings, chosen: figures.Listed) -> Markup:
             _class="scroll", tabindex="0", role="group", aria_label="Listed predictions"),
         tag("p", tag("button", "Show more", type="button", id="more"),
             tag("button", "Export as CSV", type="button", id="export"), _class="actions"),
-        tag("p", f"Values are rounded to {found.rule.scale / figures.PARTS:g}.{note}",
-            _class="note"),
+        tag("p", note, _class="note"),
         _class="listing",
     )  # fmt: skip
 
 
-def curves_section(found: Findings, curves: figures.Curves) -> Markup:
+def curves_section(data: ReportData, curves: aggregates.Curves) -> Markup:
     """Return the rejection curves and their areas."""
     panels = [
         tag("div", tag("h3", f"{component} uncertainty".capitalize()),
             tag("div", _class="chart", data_chart=f"curve-{component}"),
-            _areas(found, curves, component))
+            _areas(data, curves, component))
         for component in COMPONENTS
     ]  # fmt: skip
-    words = (
-        "Accuracy of what is kept when the most uncertain predictions are rejected first, counted "
-        f"over all {number(found.n)}. AUC: area under the curve, 1 is perfect. MR: share of the "
-        "curve's steps that do not lose accuracy. The random order is its expectation, its MR the "
-        f"mean of {figures.RANDOM_ORDERS} draws. Aleatoric intervals are ranked by their lower "
-        "end, then the upper."
+    caption = (
+        "Accuracy of the remaining predictions when the most uncertain ones are rejected first, "
+        f"over all {number(data.n)}. AUC: area under the curve, 1 is perfect. MR: share of the "
+        "steps in which the accuracy does not decrease. The random curve is an expectation, its MR "
+        f"the mean over {aggregates.RANDOM_ORDERS} random orders. Aleatoric intervals are ranked "
+        "by their lower end, then by their upper end."
     )
     return section(
-        "curves", "What rejecting the uncertain brings",
-        tag("figure", tag("div", *panels, _class="panels three"), tag("figcaption", words)),
+        "curves", "Accuracy after rejection",
+        tag("figure", tag("div", *panels, _class="panels three"), tag("figcaption", caption)),
     )  # fmt: skip
 
 
-def _areas(found: Findings, curves: figures.Curves, component: str) -> Markup:
-    """Return the table beside the curves of one component, which is their legend too."""
+def _areas(data: ReportData, curves: aggregates.Curves, component: str) -> Markup:
+    """Return the table below the curves of one component, which is also their legend."""
     rows = []
     for (part, family), curve in curves.scores.items():
         if part == component:
-            name = family_words(found, family)
-            if (component, family) == ("total", "entropy") and "hartley" in found.families:
+            name = family_label(data, family)
+            if (component, family) == ("total", "entropy") and "hartley" in data.families:
                 name += ", Hartley"
-            rows.append((FAMILIES[family], name, curve.auc, curve.monotonicity_ratio))
+            rows.append((FAMILY_STYLES[family], name, curve.auc, curve.monotonicity_ratio))
     oracle = curves.oracle
     rows.append((ORACLE, "Oracle", oracle.auc, oracle.monotonicity_ratio))
     rows.append((RANDOM, "Random", curves.random.auc, curves.random_ratio))
@@ -219,115 +214,112 @@ def _line(style: tuple[str, str, list[int]]) -> Markup:
     return tag("svg", stroke, width=34, height=12, aria_hidden="true", _class="line")
 
 
-def distributions(found: Findings, pictures: list[Any], classes: list[Any]) -> Markup:
-    """Return histograms with medians, and where the uncertainty sits."""
+def distributions_section(data: ReportData, histograms: list[Any], classes: list[Any]) -> Markup:
+    """Return histograms with medians, and the kinds by predicted class."""
     panels = [
         tag("div",
-            tag("h3", picture["title"],
-                tag("span", f"median {measure(picture['median'])}", _class="median")),
+            tag("h3", histogram["title"],
+                tag("span", f"median {measure(histogram['median'])}", _class="median")),
             tag("div", _class="chart", data_chart=f"histogram-{i}"))
-        for i, picture in enumerate(pictures)
+        for i, histogram in enumerate(histograms)
     ]  # fmt: skip
-    names = found.class_names
-    head = ["predicted", "predictions", *(q.name for q in KINDS),
+    head = ["predicted", "predictions", *(kind.name for kind in KINDS),
             "median total", "median aleatoric", "median epistemic"]  # fmt: skip
-    rows = []
-    for entry in classes:
-        row: list[Any] = [user_text(cut(names[entry["class"]])), number(entry["n"])]
-        row += [number(count) for count in entry["counts"]]
-        row += [measure(value) for value in entry["medians"]]
-        rows.append(row + ([percent(entry["right"], entry["n"])] if "right" in entry else []))
-    if found.labels is not None:
+    if data.labels is not None:
         head.append("accuracy")
-    told = len(classes)
-    ever = len(set(found.predicted.tolist()))
-    which = f"all {told}" if told == ever else f"the {told} with most to look at, of {number(ever)}"
-    words = (
-        "Shares of the kinds among the predictions of a class, exact counts"
-        f"; shown: {which} classes that were predicted."
+    rows: list[list[Any]] = []
+    for entry in classes:
+        name = user_text(truncate(data.class_names[entry["class"]]))
+        rows.append([name, number(entry["n"]), *map(number, entry["counts"]),
+                     *map(measure, entry["medians"])])  # fmt: skip
+        if "correct" in entry:
+            rows[-1].append(percent(entry["correct"], entry["n"]))
+    shown, n_predicted = len(classes), len(set(data.predicted.tolist()))
+    which = (
+        f"all {shown}"
+        if shown == n_predicted
+        else f"the {shown} with most to review, of {number(n_predicted)}"
     )
     return section(
-        "distributions", "Where the uncertainty sits",
+        "distributions", "Distribution of the uncertainty",
         tag("figure", tag("div", *panels, _class="panels four"),
-            tag("figcaption", f"Exact counts of all {number(found.n)} in {figures.BINS} bins; "
-                "medians marked.")),
+            tag("figcaption", f"Counts of all {number(data.n)} predictions in {aggregates.BINS} "
+                "bins; the line marks the median.")),
         tag("h3", "By predicted class"),
         _keys(),
-        chart("classes", words),
+        chart("classes", "Shares of the kinds among the predictions of a class, from exact "
+              f"counts; shown: {which} predicted classes."),
         tag("details", tag("summary", "The same as a table"), table(head, rows, "numbers")),
     )  # fmt: skip
 
 
-def cards_section(found: Findings) -> Markup:
+def cards_section(data: ReportData) -> Markup:
     """Return the most uncertain instances one by one."""
-    distance = as_distance(found.subject.distance, found.subject.n_classes)
-    pairs = widest_pairs(found.shown_members, distance)
-    cards = [card(found, i, pair) for i, pair in enumerate(pairs)]
-    count = len(cards)
-    title = f"The {count} most uncertain" if count > 1 else "The prediction itself"
-    words = "By total uncertainty. Each bar is one model's probabilities."
-    if found.subject.n_members > 1:
-        words += " The two models farthest apart, which set epistemic uncertainty, are marked ◀."
-    if found.subject.n_classes == 3:
-        words += " In the triangle, each corner is a class and each dot a model."
+    distance = as_distance(data.config.distance, data.config.n_classes)
+    pairs = widest_pairs(data.shown_members, distance)
+    cards = [card(data, i, pair) for i, pair in enumerate(pairs)]
+    title = f"The {len(cards)} most uncertain" if len(cards) > 1 else "The prediction"
+    words = "Ordered by total uncertainty. Each bar shows the probabilities of one model."
+    if data.config.n_members > 1:
+        words += (
+            " ◀ marks the two models that are farthest apart, which determine epistemic "
+            "uncertainty."
+        )
+    if data.config.n_classes == 3:
+        words += " In the triangle, each vertex is a class and each dot a model."
     return section("uncertain", title, tag("p", words, _class="lead"),
                    tag("ol", *cards, _class="cards"))  # fmt: skip
 
 
-def members_section(found: Findings) -> Markup:
-    """Return the members in words."""
-    d = found.diagnosis
-    title = "The models"
+def members_section(data: ReportData) -> Markup:
+    """Return the diagnosis of the models."""
+    d = data.diagnosis
     if d is None:
-        only = tag("p", "There is one model only: epistemic uncertainty is 0 everywhere, and all "
-                   "uncertainty is aleatoric. Report several models to see where they disagree.",
-                   _class="lead")  # fmt: skip
-        return section("members", title, only)
-    rows = []
-    for m, name in enumerate(d.names):
-        row: list[Any] = [user_text(name)]
-        row += [f"{d.decides_total[m]:.1%}", f"{d.in_widest_pair[m]:.1%}",
-                _change(d.total_change[m]), _change(d.epistemic_change[m])]  # fmt: skip
-        if d.accuracy is not None:
-            row += [f"{d.accuracy[m]:.1%}", measure(d.relative_likelihood[m])]
-        rows.append(row)
-    head = [
-        "model",
-        "alone sets TU",
-        "in the widest pair",
-        "mean TU without it",
-        "mean EU without it",
-    ]
+        text = (
+            "There is only one model: epistemic uncertainty is 0 and all uncertainty is "
+            "aleatoric. Pass several models to see where they disagree."
+        )
+        return section("members", "Models", tag("p", text, _class="lead"))
+    head = ["model", "alone sets TU", "in the widest pair", "mean TU without it",
+            "mean EU without it"]  # fmt: skip
     if d.accuracy is not None:
         head += ["accuracy", "relative likelihood"]
+    rows: list[list[Any]] = []
+    for m, name in enumerate(d.names):
+        rows.append([user_text(name), f"{d.decides_total[m]:.1%}", f"{d.in_widest_pair[m]:.1%}",
+                     _change(d.total_change[m]), _change(d.epistemic_change[m])])  # fmt: skip
+        if d.accuracy is not None:
+            rows[-1] += [f"{d.accuracy[m]:.1%}", measure(d.relative_likelihood[m])]
     if d.spoilers:
         several = len(d.spoilers) > 1
-        listed = join([", " if i else "", user_text(d.names[m])][j]
-                      for i, m in enumerate(d.spoilers) for j in (0, 1))  # fmt: skip
+        names = [part for m in d.spoilers for part in (", ", user_text(d.names[m]))][1:]
         lead = tag(
-            "p", tag("strong", listed), " shape the uncertainty " if several else
-            " shapes the uncertainty ", "without knowing the input: look at ",
-            "these models" if several else "this model", " before you trust the rest of the page.",
+            "p", tag("strong", *names),
+            f" {'determine' if several else 'determines'} the uncertainty independently of the "
+            f"input: check {'these models' if several else 'this model'} before using the rest of "
+            "the page.",
             _class="lead warning",
         )  # fmt: skip
     else:
-        lead = tag("p", "No model shapes the uncertainty without knowing the input.",
-                   _class="lead")  # fmt: skip
-    words = [tag("li", user_text(verdict)) for verdict in d.verdicts]
-    scope = (
-        f"Counted over all {number(found.n)} predictions"
-        if found.n_diagnosed == found.n
-        else f"Counted over one prediction in {-(-found.n // found.n_diagnosed)}, "
-        f"{number(found.n_diagnosed)} of {number(found.n)}"
+        text = "No model determines the uncertainty independently of the input."
+        lead = tag("p", text, _class="lead")
+    if data.n_diagnosed == data.n:
+        scope = f"Computed on all {number(data.n)} predictions"
+    else:
+        scope = (
+            f"Computed on one prediction in {-(-data.n // data.n_diagnosed)}, "
+            f"{number(data.n_diagnosed)} of {number(data.n)}"
+        )
+    note = (
+        f"{scope}, with total variation. The means are changes when the model is removed; the "
+        "relative likelihood is per label, 1 for the best model."
     )
-    note = tag("p", f"{scope}, with total variation. Means change by so much when the model is "
-               "left out; relative likelihood for one label, 1 is the best model.",
-               _class="note")  # fmt: skip
-    return section("members", title, lead, tag("ul", *words, _class="verdicts"),
-                   table(head, rows, "numbers"), note)  # fmt: skip
+    verdicts = [tag("li", user_text(verdict)) for verdict in d.verdicts]
+    return section("members", "Models", lead, tag("ul", *verdicts, _class="verdicts"),
+                   table(head, rows, "numbers"), tag("p", note, _class="note"))  # fmt: skip
 
 
 def _change(value: float) -> str:
-    """Return a change with four decimals, and a sign that is as wide as a plus."""
+    """Return a change with four decimals and a minus sign as wide as a digit."""
     text = f"{value:.4f}"
     return "0" if float(text) == 0 else text.replace("-", "\u2212")

@@ -1,17 +1,25 @@
 """Credal sets: batches of closed convex sets of probability vectors."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from numpy import ndarray
+from numpy.typing import ArrayLike
 
+from credalens import _backend, _validation
 from credalens.sets.adapters import is_probly
 from credalens.sets.base import CredalSet
 from credalens.sets.beliefs import BeliefFunction
 from credalens.sets.capacities import LowerProbability
+from credalens.sets.contamination import Contamination
 from credalens.sets.hull import ConvexHull
 from credalens.sets.intervals import ProbabilityIntervals
-from credalens.sets.neighbourhoods import Contamination, TotalVariationBall
+from credalens.sets.possibility import Possibility
 from credalens.sets.probly import from_probly
+from credalens.sets.total_variation_ball import TotalVariationBall
+
+#: What measures accept besides arrays of PyTorch, JAX and Dask: a set, an array-like of shape
+#: ``(..., M, K)``, or one frame or array per member.
+SetLike = CredalSet | ArrayLike | Sequence[Any] | Mapping[Any, Any]
 
 __all__ = [
     "BeliefFunction",
@@ -19,6 +27,7 @@ __all__ = [
     "ConvexHull",
     "CredalSet",
     "LowerProbability",
+    "Possibility",
     "ProbabilityIntervals",
     "TotalVariationBall",
     "as_credal_set",
@@ -27,14 +36,15 @@ __all__ = [
 
 
 def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> CredalSet:
-    """Return `x` if it is a credal set, else the hull of an array ``(..., M, K)``.
+    """Return `x` if it is a credal set, otherwise the hull of an array ``(..., M, K)``.
 
     Parameters
     ----------
-    x : CredalSet, object of probly, frames, or array-like of shape (..., M, K)
-        Objects of probly go through `from_probly`. Frames in a sequence, and frames or arrays in a
-        dict, are one per model, as in `ConvexHull`. A list of arrays is an array, as everywhere in
-        NumPy: ``ConvexHull(arrays, axis=0)`` takes it as one per model.
+    x : CredalSet, probly object, frames, or array-like of shape (..., M, K)
+        Objects of probly are converted by `from_probly`. A sequence of frames, and a dict of frames
+        or arrays, hold one member each, as in `ConvexHull`. A list of arrays ``(..., K)`` raises,
+        because it may be one per member, ``numpy.stack(arrays, axis=-2)``, or one per instance,
+        ``numpy.stack(arrays)``.
     validate : bool or "later", default=True
         As in `ConvexHull`.
 
@@ -48,9 +58,12 @@ def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> Credal
     >>> cl.as_credal_set([[0.5, 0.5], [0.9, 0.1]])
     ConvexHull(batch_shape=(), n_members=2, n_classes=2, dtype=float64)
     """
-    if type(x) is not ndarray:
-        if isinstance(x, CredalSet):
-            return x
-        if is_probly(x):
-            return from_probly(x)
+    if isinstance(x, CredalSet):
+        return x
+    if is_probly(x):
+        return from_probly(x)
     return ConvexHull(x, validate=validate)
+
+
+#: Decorator of functions of credal sets; see `credalens._backend.dispatch`.
+set_function = _backend.set_function(ConvexHull, as_credal_set, _validation.seed)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array
+from credalens._backend import Array
 
 # ---------------------------------------------------------------- arrays and stacks
 
@@ -22,11 +22,11 @@ def as_members(x: Any, axis: int | None = None, name: str = "members") -> Any:
     """Return `x` as one array ``(..., M, K)`` of the library that it came from.
 
     `axis` is where the members are, by default the last but one; moving it makes a view. Frames,
-    and arrays in a dict, are one per model; a list of arrays is the array that they make together,
-    so that ``axis=0`` says that they are one per model.
+    and arrays in a dict, are one per member. A list of arrays ``(..., K)`` may be one per member or
+    one per instance, so that it needs an `axis`: 0 for one per member.
     """
     if is_probly(x):
-        _validation.refuse(
+        _validation.raise_invalid(
             name, f"is probly's {type(x).__name__}", "write credalens.from_probly(...)"
         )
     if isinstance(x, Mapping):
@@ -34,13 +34,15 @@ def as_members(x: Any, axis: int | None = None, name: str = "members") -> Any:
     if isinstance(x, Sequence) and len(x) > 0:
         if all(is_frame(one) for one in x):
             if axis not in (None, 0):
-                _validation.refuse(
+                _validation.raise_invalid(
                     "axis", f"is {axis!r} for a list of frames", "leave it out: a frame is a model"
                 )
             return frame_members(x)
         if all(getattr(one, "ndim", 0) > 0 for one in x):
             if axis == 0:
                 return _stacked(x, -2, name)
+            if axis is None and is_sequence_of_arrays(x):
+                _raise_ambiguous(x, name)
             x = _stacked(x, 0, name)
     return x if axis is None else _moved(x, axis, name)
 
@@ -50,12 +52,23 @@ def is_sequence_of_arrays(x: Any) -> bool:
     return isinstance(x, Sequence) and len(x) > 0 and all(getattr(a, "ndim", 0) > 1 for a in x)
 
 
+def _raise_ambiguous(arrays: Sequence[Any], name: str) -> NoReturn:
+    shapes = " and ".join(dict.fromkeys(str(tuple(one.shape)) for one in arrays[:2]))
+    stack = f"{_library(arrays[0]).__name__}.stack"
+    _validation.raise_invalid(
+        name,
+        f"is a sequence of {len(arrays)} arrays of shape {shapes}, which may be one per member or "
+        "one per instance",
+        f"pass {stack}({name}, axis=-2) for one per member, {stack}({name}) for one per instance",
+    )
+
+
 def _stacked(arrays: Sequence[Any], axis: int, name: str) -> Any:
     """Return arrays of one shape as one, in their own library."""
     first = tuple(arrays[0].shape)
     for m, one in enumerate(arrays):
         if tuple(one.shape) != first:
-            _validation.refuse(
+            _validation.raise_invalid(
                 name,
                 f"array {m} (zero-based) has shape {tuple(one.shape)}, array 0 has {first}",
                 "pass arrays of one shape",
@@ -69,13 +82,13 @@ def _moved(x: Any, axis: int, name: str) -> Any:
     last = array.ndim - 1
     whole = isinstance(axis, int | np.integer) and not isinstance(axis, bool)
     if not whole or not -array.ndim <= axis <= last:
-        _validation.refuse(
+        _validation.raise_invalid(
             "axis",
             f"is {axis!r}, and {name} has shape {tuple(array.shape)}",
             f"pass the axis of the members, 0 to {max(last - 1, 0)}",
         )
     if axis % array.ndim == last:
-        _validation.refuse(
+        _validation.raise_invalid(
             "axis",
             f"is {axis!r}, the last one of shape {tuple(array.shape)}",
             "the classes are on the last axis; pass that of the members",
@@ -113,15 +126,15 @@ def frame_members(frames: Any, columns: Sequence[Any] | None = None) -> Array:
     tables = list(frames.values()) if isinstance(frames, Mapping) else list(frames)
     for m, table in enumerate(tables):
         if not is_frame(table):
-            _validation.refuse(
+            _validation.raise_invalid(
                 f"frames[{m}]", f"is a {type(table).__name__}", "pass pandas or polars frames"
             )
     if not tables:
-        _validation.refuse("frames", "is empty", "pass one frame per model")
+        _validation.raise_invalid("frames", "is empty", "pass one frame per model")
     names = list(tables[0].columns if columns is None else columns)
     if not names or len(set(names)) < len(names):
         what = "has no columns" if not names else f"has a column twice in {names}"
-        _validation.refuse("columns", what, "name every class once")
+        _validation.raise_invalid("columns", what, "name every class once")
     parts = []
     for m, table in enumerate(tables):
         _check_columns(m, list(table.columns), names, exact=columns is None)
@@ -142,7 +155,7 @@ def _check_columns(m: int, have: list[Any], names: list[Any], *, exact: bool) ->
             for word, those in (("lacks", missing), ("also has", extra), ("repeats", twice))
             if those
         ]
-        _validation.refuse(
+        _validation.raise_invalid(
             f"frames[{m}]",
             f"{' and '.join(problems)} (the classes are {', '.join(map(repr, names))})",
             "give all frames the same class columns; from_frames(frames, columns=[...]) picks them",
@@ -153,12 +166,14 @@ def _aligned(m: int, table: Any, first: Any) -> Any:
     """Return a frame with its rows in the order of those of `first`."""
     fix = "pass the same instances for every model"
     if len(table) != len(first):
-        _validation.refuse(f"frames[{m}]", f"has {len(table)} rows, frames[0] {len(first)}", fix)
+        _validation.raise_invalid(
+            f"frames[{m}]", f"has {len(table)} rows, frames[0] {len(first)}", fix
+        )
     index, wanted = getattr(table, "index", None), getattr(first, "index", None)
     if index is None or wanted is None or index.equals(wanted):
         return table
     if not (index.is_unique and wanted.is_unique):
-        _validation.refuse(
+        _validation.raise_invalid(
             f"frames[{m}]",
             "has another index than frames[0], with a label twice",
             "align the rows first; reset_index(drop=True) takes them by position",
@@ -166,7 +181,7 @@ def _aligned(m: int, table: Any, first: Any) -> Any:
     where = index.get_indexer(wanted)
     if (where < 0).any():
         label = wanted[int(np.argmax(where < 0))]
-        _validation.refuse(
+        _validation.raise_invalid(
             f"frames[{m}]",
             f"has no row {label!r}, which is in the index of frames[0]",
             f"{fix}; reset_index(drop=True) takes rows by position",
@@ -183,7 +198,7 @@ def _numbers(m: int, table: Any, names: list[Any]) -> Array:
         try:
             columns.append(np.asarray(table[name].to_numpy(), np.float64))
         except (TypeError, ValueError):
-            _validation.refuse(
+            _validation.raise_invalid(
                 f"frames[{m}]",
                 f"column {name!r} is not numeric, or has missing values",
                 "leave it out with from_frames(frames, columns=[...]), or fill it",
@@ -201,7 +216,9 @@ def forest_members(forest: Any, X: Any, smoothing: float = 0.0) -> Array:
     """
     trees = _trees(forest)
     if not isinstance(smoothing, Real) or not 0 <= smoothing < np.inf:
-        _validation.refuse("smoothing", f"is {smoothing!r}", "pass a number >= 0, 1 for Laplace's")
+        _validation.raise_invalid(
+            "smoothing", f"is {smoothing!r}", "pass a number >= 0, 1 for Laplace's"
+        )
     n_classes = len(forest.classes_)
     leaves = _leaves(forest, trees, X)
     members = np.empty((len(leaves[0]), len(trees), n_classes))
@@ -216,18 +233,18 @@ def _trees(forest: Any) -> list[Any]:
     if trees is None:
         unfitted = hasattr(forest, "fit") and not hasattr(forest, "classes_")
         what = "is not fitted" if unfitted else "has no estimators_"
-        _validation.refuse("forest", f"a {name} {what}", fix)
+        _validation.raise_invalid("forest", f"a {name} {what}", fix)
     if hasattr(forest, "estimator_weights_"):
-        _validation.refuse("forest", f"a {name} weights its trees, a hull does not", fix)
+        _validation.raise_invalid("forest", f"a {name} weights its trees, a hull does not", fix)
     if getattr(forest, "n_outputs_", 1) != 1:
-        _validation.refuse(
+        _validation.raise_invalid(
             "forest", f"has {forest.n_outputs_} outputs", "fit one forest for each of them"
         )
     trees = list(trees)
     wrong = [tree for tree in trees if not hasattr(tree, "tree_") or not hasattr(tree, "classes_")]
     if wrong or not hasattr(forest, "classes_"):
         kind = type(wrong[0]).__name__ if wrong else "regression trees"
-        _validation.refuse(
+        _validation.raise_invalid(
             "forest",
             f"is a {name} of {kind}",
             f"{fix}; for other models pass their predict_proba, ConvexHull([p1, p2, ...], axis=0)",
@@ -242,14 +259,14 @@ def _leaves(forest: Any, trees: list[Any], X: Any) -> list[Array]:
     # A bag of trees: each sees its own features, and knows no names.
     expected = getattr(forest, "feature_names_in_", None)
     if is_frame(X) and expected is not None and list(X.columns) != list(expected):
-        _validation.refuse(
+        _validation.raise_invalid(
             "X", f"has the columns {list(X.columns)}", f"pass those of the fit, {list(expected)}"
         )
     sparse = hasattr(X, "tocsr")
     # Trees read single precision; converted here once, not by each of them.
     array = X.tocsr() if sparse else np.asarray(X.to_numpy() if is_frame(X) else X, np.float32)
     if array.ndim != 2 or array.shape[1] != forest.n_features_in_:
-        _validation.refuse(
+        _validation.raise_invalid(
             "X", f"has shape {array.shape}", f"pass an array (n, {forest.n_features_in_})"
         )
     chosen = getattr(forest, "estimators_features_", None) or [None] * len(trees)

@@ -2,30 +2,62 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from credalens import _validation
-from credalens._arrays import Array, Origin, is_lazy, namespace, native, to_numpy
-from credalens.sets.anywhere import recipe, wherever
+from credalens._backend import (
+    NUMPY,
+    Array,
+    backend_of,
+    is_lazy,
+    is_tensor,
+    namespace,
+    native,
+    primitive,
+    to_numpy,
+)
+from credalens._backend.lazy import LazyBatch
 from credalens.sets.capacities import LowerProbability
-from credalens.sets.core import belief, check_masses, event_sizes, refuse_first, summed
-from credalens.sets.events import by_event, event_count
+from credalens.sets.events import by_event, event_count, event_sizes
+from credalens.sets.set_functions import belief, check_masses, event_dot
+
+
+def _native_minimax(Q: Any) -> tuple[Any, Any]:
+    values = native.widen(Q._values)
+    sizes = native.asarray_like(event_sizes(Q.n_classes)[1:], values)
+    value = namespace(values).max(values[..., 1:] / sizes, axis=-1)
+    return value, native.zeros_like(value)
+
+
+def _native_hartley(Q: Any, w: Array) -> Any:
+    masses = native.widen(Q._arrays[0])
+    weights = np.log2(np.maximum(event_sizes(Q.n_classes), 1))
+    return namespace(masses).sum(masses * native.asarray_like(weights, masses), axis=-1)
+
+
+def _native_belief(masses: Any) -> Any:
+    xp, total = namespace(masses), native.widen(masses)
+    for y in range(int(masses.shape[-1]).bit_length() - 1):
+        cube = xp.reshape(total, (*masses.shape[:-1], -1, 2, 1 << y))
+        both = xp.stack([cube[..., 0, :], cube[..., 0, :] + cube[..., 1, :]], axis=-2)
+        total = xp.reshape(both, masses.shape)
+    return xp.astype(xp.clip(total, None, 1.0), masses.dtype, copy=False)
 
 
 class BeliefFunction(LowerProbability):
-    """All distributions above a belief function: a random set of classes.
+    """All distributions that dominate a belief function, the distribution of a random set.
 
     Parameters
     ----------
     masses : array-like of shape (..., 2**K)
-        Probability of each set of classes as the true random set; class y is bit y of the index.
-        Non-negative, nothing on the empty set, summing to 1.
+        Probability of each set of classes; class y is bit y of the index. Non-negative, 0 for the
+        empty set, summing to 1.
     validate : bool, default=True
-        Pass ``False`` for masses that are known to be good.
+        ``False`` skips validation.
 
     Examples
     --------
@@ -37,48 +69,32 @@ class BeliefFunction(LowerProbability):
     0.617
     """
 
-    _cores: ClassVar[tuple[int, ...]] = (1, 1)
-    _masses: Array
+    array_names: ClassVar[tuple[str, ...]] = ("masses",)
 
-    @wherever(1)
     def __init__(self, masses: Any, *, validate: bool = True) -> None:
-        origin = to_numpy(masses, "masses")[1]
+        self._init_arrays(masses, validate=validate)
+
+    def _validate(self, masses: Any, *, validate: bool) -> tuple[Array, ...]:
         array = by_event(masses, "masses", finite=not validate)
         if validate:
             check_masses(array)
-        self._set((array,), origin)
+        return (array,)
 
-    @functools.cached_property
-    def _parts(self) -> tuple[Array, ...]:  # type: ignore[override]
-        """The lower probabilities, added up when they are first asked for, and the masses."""
-        return belief(self._masses), self._masses
+    @cached_property
+    def _values(self) -> Any:
+        """The lower probabilities, computed when they are first read."""
+        masses = self._arrays[0]
+        return _native_belief(masses) if is_tensor(masses) else belief(masses)
 
-    def _set(self, parts: tuple[Array, ...], origin: Origin) -> None:
-        super()._set(parts, origin)
-        object.__setattr__(self, "_masses", self._parts[-1])
-        if len(parts) == 1:
-            del self.__dict__["_parts"]
-
-    def _first(self) -> Array:
-        return self._masses
-
-    @classmethod
-    def _tensor_parts(cls, arrays: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
-        (masses,) = arrays
-        xp, total = namespace(masses), native.widened(masses)
-        for y in range(int(masses.shape[-1]).bit_length() - 1):
-            parts = (*masses.shape[:-1], -1, 2, 1 << y)
-            cube = xp.reshape(total, parts)
-            both = xp.stack([cube[..., 0, :], cube[..., 0, :] + cube[..., 1, :]], axis=-2)
-            total = xp.reshape(both, masses.shape)
-        belief = xp.astype(xp.clip(total, max=1.0), masses.dtype, copy=False)
-        return belief, masses
+    @cached_property
+    def _monotone(self) -> Array:
+        return np.ones(self.batch_shape, bool)
 
     @classmethod
     def from_focal_sets(
         cls, focal_sets: Iterable[tuple[Iterable[int], Any]], n_classes: int | None = None
     ) -> Self:
-        """Return the belief function of pairs (classes, mass); masses of one set add up.
+        """Return the belief function of pairs (classes, mass); masses of the same set are added.
 
         Parameters
         ----------
@@ -86,7 +102,7 @@ class BeliefFunction(LowerProbability):
             The indices of the classes in a set, and its mass: a number, or an array with one per
             instance.
         n_classes : int, optional
-            Number of classes K; by default they go up to the largest one named.
+            Number of classes K; by default the largest index plus one.
 
         Returns
         -------
@@ -100,32 +116,34 @@ class BeliefFunction(LowerProbability):
         """
         pairs = [(sorted({int(y) for y in classes}), mass) for classes, mass in focal_sets]
         if not pairs:
-            _validation.refuse("focal_sets", "is empty", "pass pairs (classes, mass)")
+            _validation.raise_invalid("focal_sets", "is empty", "pass pairs (classes, mass)")
         last = max((classes[-1] for classes, _ in pairs if classes), default=0)
         K = last + 1 if n_classes is None else _validation.whole_number(n_classes, "n_classes", 1)
         for i, (classes, _) in enumerate(pairs):
             if not classes or classes[0] < 0 or classes[-1] >= K:
-                _validation.refuse("focal_sets", f"pair {i} (zero-based) has the classes {classes}",
-                                   f"pass at least one class of 0 to {K - 1}")  # fmt: skip
-        parts = [to_numpy(mass, "mass") for _, mass in pairs]
+                _validation.raise_invalid(
+                    "focal_sets",
+                    f"pair {i} (zero-based) has the classes {classes}",
+                    f"pass at least one class of 0 to {K - 1}",
+                )
+        backends = [backend_of(mass) for _, mass in pairs]
         values = [_validation.finite(mass, "mass") for _, mass in pairs]
         lead = np.broadcast_shapes(*(value.shape for value in values))
         masses = np.zeros((*lead, event_count(K, lead)), np.result_type(*values))
         for (classes, _), value in zip(pairs, values, strict=True):
             masses[..., sum(1 << y for y in classes)] += value
-        origin = next((o for _, o in parts if o.library != "numpy"), Origin())
-        return cls(origin.wrap(masses))
+        return cls(next((b for b in backends if b is not NUMPY), NUMPY).wrap(masses))
 
     @classmethod
     def possibility(cls, values: Any) -> Self:
         """Return the belief function of a possibility distribution.
 
-        Its focal sets are nested: the classes that are possible to at least some degree.
+        Its focal sets are nested: the sets of classes with at least some degree of possibility.
 
         Parameters
         ----------
         values : array-like of shape (..., K)
-            The degree to which each class is possible, from 0 to 1; the largest is 1.
+            The degree of possibility of each class, from 0 to 1; the largest is 1.
 
         Returns
         -------
@@ -138,42 +156,49 @@ class BeliefFunction(LowerProbability):
         array([1. , 0.4, 0.1])
         """
         if is_lazy(values):
-            return cls._deferred(recipe(cls.possibility, [values], [1], ["values"]))
-        degrees, origin = _validation.finite(values, "values"), to_numpy(values, "values")[1]
+            return cls._from_lazy(LazyBatch.of([values], [1], ["values"], cls.possibility))
+        degrees = _validation.finite(to_numpy(values, "values"), "values")
         if degrees.ndim < 1 or degrees.shape[-1] == 0:
-            _validation.refuse("values", f"has shape {degrees.shape}", "pass one degree per class")
+            _validation.raise_invalid(
+                "values", f"has shape {degrees.shape}", "pass one degree per class"
+            )
         bad = (degrees < 0) | (degrees > 1)
-        refuse_first(bad, degrees, "values", "is {:.6g} at {}", "pass degrees in [0, 1]")
+        fix = "pass degrees in [0, 1]"
+        _validation.raise_first(bad, degrees, "values", "is {:.6g}{}", fix)
         top = degrees.max(axis=-1)
         off = np.abs(top - 1) > _validation.tolerance_of(degrees.dtype)
-        refuse_first(
-            off, top, "values", "has largest degree {:.6g} at {}", "make one class fully possible"
+        _validation.raise_first(
+            off, top, "values", "has largest degree {:.6g}{}", "make the largest degree 1"
         )
         K = degrees.shape[-1]
         order = np.argsort(-degrees, axis=-1, kind="stable")
         steps = -np.diff(np.take_along_axis(degrees, order, axis=-1), axis=-1, append=0.0)
         masses = np.zeros((*degrees.shape[:-1], event_count(K, degrees.shape[:-1])), degrees.dtype)
         np.put_along_axis(masses, np.cumsum(1 << order, axis=-1), steps, axis=-1)
-        return cls(origin.wrap(masses))
+        return cls(backend_of(values).wrap(masses))
 
     @property
     def masses(self) -> Any:
         """The mass of every set of classes, ``(..., 2**K)``."""
-        return self.origin.wrap(np.asarray(self._masses, self.dtype))
+        return self._array(0)
 
-    def _monotone(self) -> Array:
-        return np.ones(self.batch_shape, bool)
+    @primitive("Q->(),()", native=_native_minimax)
+    def _minimax(self) -> tuple[Any, Any]:
+        return super()._minimax()
 
-    def hartley_exact(self, w: Array) -> Array:
+    @primitive("Q->()", native=_native_hartley)
+    def hartley_exact(self, w: Array) -> Any:
         """Return the generalized Hartley measure in bits: ``sum over A of m(A) log2 |A|``."""
-        return summed(self._masses, np.log2(np.maximum(event_sizes(self.n_classes), 1)))
+        weights = np.log2(np.maximum(event_sizes(self.n_classes), 1))
+        return event_dot(self._arrays[0], weights)
 
+    @primitive("Q,(k)->Q")
     def translate(self, t: Any) -> Self:
-        """Return the set moved by `t`: the masses of single classes change by it."""
-        shift = self._moved(t)
+        """Return the set translated by `t`, which is added to the masses of single classes."""
+        shift = self._validated_translation(t)
         masses = np.broadcast_to(
-            self._masses, np.broadcast_shapes(self._masses.shape, (*shift.shape[:-1], 1))
+            self._arrays[0], np.broadcast_shapes(self._arrays[0].shape, (*shift.shape[:-1], 1))
         ).astype(np.float64)
         single = 1 << np.arange(self.n_classes)
         masses[..., single] = np.maximum(masses[..., single] + shift, 0.0)
-        return type(self)(self.origin.wrap(masses.astype(self.dtype)), validate=False)
+        return self._from_validated((masses.astype(self.dtype),), NUMPY)

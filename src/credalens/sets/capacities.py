@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import (
-    AS_WANTED,
+from credalens._backend import (
+    DEFAULT_THREADS,
+    NUMPY,
     Array,
     blocks,
-    to_numpy,
+    is_tensor,
+    namespace,
+    native,
+    primitive,
 )
-from credalens.sets.anywhere import wherever
 from credalens.sets.base import CredalSet
-from credalens.sets.columns import most_entropy
-from credalens.sets.core import (
-    Core,
-    coherent,
-    core_corners,
-    event_sizes,
-    marginal_corners,
-    most_even,
-    summed,
-)
-from credalens.sets.events import by_event, event_sums, two_monotone
-from credalens.sets.intervals import padded
-from credalens.sets.support import SupportSet, entropy
-from credalens.sets.tensor_sets import TensorEvents
+from credalens.sets.column_generation import largest_entropy
+from credalens.sets.core import Core, core_vertices, marginal_vertices
+from credalens.sets.events import by_event, event_sizes, event_sums, two_monotone
+from credalens.sets.extreme_points import pad_points
+from credalens.sets.set_functions import coherent, event_dot, largest_entropy_point
+from credalens.sets.support import SupportSet, entropy, native_largest_bounds
+from credalens.sets.thresholded_additive import size_weights
+
+
+def _native_hartley(Q: Any, w: Array) -> Any:
+    weights = native.asarray_like(np.asarray(w)[event_sizes(Q.n_classes)], Q._values)
+    xp = namespace(Q._values)
+    inner = xp.sum(native.widen(Q._values) * weights, axis=-1)
+    return xp.clip(math.log2(Q.n_classes) - inner, 0.0, None)
+
+
+def _native_tv_diameter(Q: Any) -> tuple[Any, Any]:
+    values = native.widen(Q._values)
+    xp = namespace(values)
+    wide = xp.max(1 - xp.flip(values, axis=-1) - values, axis=-1)
+    return wide, wide
 
 
 class LowerProbability(SupportSet):
@@ -41,17 +52,16 @@ class LowerProbability(SupportSet):
         Lower probabilities; class y is bit y of the index, so that ``values[5]`` is that of the
         event {0, 2}.
     validate : bool, default=True
-        Check that they are normalised, monotone and coherent, i.e. that every value is attained.
-        Pass ``False`` if they are known to be.
+        Validate that they are normalised, monotone and coherent, i.e. that every value is attained.
 
     Notes
     -----
     2-monotone lower probabilities have closed forms: a lower expectation is a Choquet integral,
-    and the distribution nearest to uniform is found by lifting events of the largest mean
-    probability. Others take a linear programme for each expectation, and their check one for each
-    event: some tenths of a second an instance at 7 classes, some seconds at 10. Their smallest
-    entropy, and the diameters of other distances, come from their corners, which are listed by
-    cutting the simplex with one event after the other; that is meant for up to 7 classes.
+    and the distribution of largest entropy is found by a greedy algorithm. Others take a linear
+    program for each expectation, and their validation one for each event: some tenths of a second
+    per instance at 7 classes, some seconds at 10. Their smallest entropy, and the diameters of
+    other distances, come from their extreme points, which the double description method lists; it
+    is meant for up to 7 classes.
 
     Examples
     --------
@@ -65,85 +75,93 @@ class LowerProbability(SupportSet):
     0.2
     """
 
-    _cores: ClassVar[tuple[int, ...]] = (1,)
+    core_ndims: ClassVar[tuple[int, ...]] = (1,)
+    array_names: ClassVar[tuple[str, ...]] = ("values",)
 
-    @wherever(1)
     def __init__(self, values: Any, *, validate: bool = True) -> None:
-        origin = to_numpy(values, "values")[1]
+        self._init_arrays(values, validate=validate)
+
+    def _validate(self, values: Any, *, validate: bool) -> tuple[Array, ...]:
         array = by_event(values, "values", finite=not validate)
         if validate:
-            array, flags = coherent(array)
-            object.__setattr__(self, "_flags", flags)
-        self._set((array,), origin)
-
-    def _there(self) -> TensorEvents:
-        return TensorEvents(self._parts, self.origin, self.n_classes)
+            array, self.__dict__["_monotone"] = coherent(array)
+        return (array,)
 
     @property
     def n_classes(self) -> int:
         """Number of classes K."""
-        return int(self._first().shape[-1]).bit_length() - 1
+        return int(self._arrays[0].shape[-1]).bit_length() - 1
 
     @property
     def values(self) -> Any:
         """The lower probability of every event, ``(..., 2**K)``."""
         return self.lower_probabilities()
 
+    @property
+    def _values(self) -> Any:
+        return self._arrays[0]
+
+    @property
+    def _parts(self) -> tuple[Array, ...]:
+        return (self._values,)
+
+    @primitive("Q->(2^k)", native=lambda Q: native.copy(Q._values))
     def lower_probabilities(self) -> Any:
-        """Return the lower probability of every event, ``(..., 2**K)``: class y is bit y."""
-        return self.origin.wrap(np.asarray(self._parts[0], self.dtype))
+        return np.asarray(self._values, self.dtype)
 
-    def is_two_monotone(self) -> Any:
-        """Say whether ``lower(A | B) + lower(A & B) >= lower(A) + lower(B)`` for all events."""
-        return self.origin.wrap(np.asarray(self._monotone()))
-
+    @cached_property
     def _monotone(self) -> Array:
-        if "_flags" not in self.__dict__:  # immutable, so that once is enough
-            object.__setattr__(self, "_flags", two_monotone(self._parts[0]))
-        flags: Array = self.__dict__["_flags"]
-        return flags
+        """Whether each set is 2-monotone."""
+        return two_monotone(self._values)
 
-    def _class_lower(self) -> Array:
-        single = 1 << np.arange(self.n_classes)
-        return np.asarray(self._parts[0][..., single], self.dtype)
+    @primitive("Q->()")
+    def is_two_monotone(self) -> Any:
+        return self._monotone
 
-    def _class_upper(self) -> Array:
-        others = (1 << self.n_classes) - 1 - (1 << np.arange(self.n_classes))
-        return np.asarray(1 - self._parts[0][..., others], self.dtype)
+    def _class_bounds(self) -> tuple[Any, Any]:
+        values, K = self._values, self.n_classes
+        single = [1 << y for y in range(K)]
+        others = [(1 << K) - 1 - event for event in single]
+        if is_tensor(values):
+            xp = namespace(values)
+            low, rest = (
+                xp.stack([values[..., event] for event in events], axis=-1)
+                for events in (single, others)
+            )
+            return low, 1 - rest
+        return values[..., single], 1 - values[..., others]
 
-    def _class_tops(self) -> tuple[Array, Array]:
+    @primitive("Q->(),()", native=native_largest_bounds)
+    def _largest_class_bounds(self) -> tuple[Any, Any]:
         lower, upper = np.empty((2, math.prod(self.batch_shape)))
-        for start, stop, block in blocks(self._parts[0], 1, large=True):
-            _kernels.class_tops(block, lower[start:stop], upper[start:stop], AS_WANTED)
+        for start, stop, (block,) in blocks(self._parts, (1,), large=True):
+            _kernels.class_tops(block, lower[start:stop], upper[start:stop], DEFAULT_THREADS)
         return lower.reshape(self.batch_shape), upper.reshape(self.batch_shape)
 
+    @primitive("Q->(f)")
     def lower_probability(self, event: Any) -> Any:
-        """Return the smallest probability of an event; see `CredalSet.lower_probability`."""
-        return self.origin.wrap(np.asarray(self._parts[0][..., self._place(event)], self.dtype))
+        return np.asarray(self._values[..., self._event_index(event)], self.dtype)[()]
 
+    @primitive("Q->(f)")
     def upper_probability(self, event: Any) -> Any:
-        """Return the largest probability of an event; see `CredalSet.lower_probability`."""
-        others = (1 << self.n_classes) - 1 - self._place(event)
-        return self.origin.wrap(np.asarray(1 - self._parts[0][..., others], self.dtype))
+        others = (1 << self.n_classes) - 1 - self._event_index(event)
+        return np.asarray(1 - self._values[..., others], self.dtype)[()]
 
-    def _place(self, event: Any) -> Any:
+    def _event_index(self, event: Any) -> Any:
         inside = _validation.event(event, self.n_classes).astype(np.int64)
         return inside @ (1 << np.arange(self.n_classes))
 
-    def _best(self, f: Array, *parts: Array) -> Array:
+    def _maximiser(self, f: Array, *parts: Array) -> Array:
         best = self._marginals(f, parts[0])
-        if not self._monotone().all():
+        if not self._monotone.all():
             for i in np.flatnonzero(~two_monotone(parts[0])):
-                own = Core(parts[0][i], self.n_classes).best(f if f.ndim == 1 else f[i])
-                if own is not None:  # values that nobody has checked may have none
+                own = Core(parts[0][i], self.n_classes).maximiser(f if f.ndim == 1 else f[i])
+                if own is not None:  # the core of values that were not validated may be empty
                     best[i] = own
         return best
 
     def _marginals(self, f: Array, values: Array) -> Array:
-        """Return the best members of 2-monotone sets.
-
-        Along the order of f, each event of the smallest f gets its lower value.
-        """
+        """Return the maximisers of 2-monotone sets, the marginal vectors of the order of f."""
         order = np.broadcast_to(
             np.argsort(f, axis=-1, kind="stable"), (len(values), self.n_classes)
         )
@@ -153,139 +171,144 @@ class LowerProbability(SupportSet):
         np.put_along_axis(best, order, steps, axis=1)
         return best
 
-    def _minimax(self) -> Array:
-        def kernel(values: Array, *_: Array) -> tuple[Array]:
-            return ((values[:, 1:] / event_sizes(self.n_classes)[1:]).max(axis=1),)
+    # From the extreme points: a maximiser may be a linear programme for each instance.
+    min_norm_point = CredalSet.min_norm_point
+    max_zero_one_divergence = CredalSet.max_zero_one_divergence
 
-        return self._each(kernel, [()])[0]
+    @primitive("Q->(),()")
+    def _minimax(self) -> tuple[Any, Any]:
+        if not self._monotone.all():
+            value, gap = self.maximin(1.0 - np.eye(self.n_classes))
+            return 1.0 - value, gap
+        sizes = event_sizes(self.n_classes)[1:]
 
-    def _minimax_and_gap(self) -> tuple[Array, Array]:
-        if self._monotone().all():
-            return super()._minimax_and_gap()
-        value, gap = self.maximin(1.0 - np.eye(self.n_classes))
-        return 1.0 - value, gap
+        def kernel(values: Array, value: Array) -> None:
+            (values[:, 1:] / sizes).max(axis=1, out=value)
 
-    def _tv_bounds(self) -> tuple[Array, Array]:
-        """``max_A upper(A) - lower(A)``, true of every coherent lower probability."""
-        values = self._parts[0]
+        (value,) = self._map(kernel, [()])
+        return value, np.zeros_like(value)
+
+    @primitive("Q->(),()", native=_native_tv_diameter)
+    def tv_diameter_bounds(self) -> tuple[Any, Any]:
+        """Return ``max_A upper(A) - lower(A)`` twice: exact for coherent lower probabilities."""
         wide = np.empty(math.prod(self.batch_shape))
-        for start, stop, block in blocks(values, 1, large=True):
-            _kernels.widest_event(block, wide[start:stop], AS_WANTED)
+        for start, stop, (block,) in blocks(self._parts, (1,), large=True):
+            _kernels.widest_event(block, wide[start:stop], DEFAULT_THREADS)
         wide = wide.reshape(self.batch_shape)
         return wide, wide
 
-    def max_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
-        """Return the largest entropy in nats, its certified gap and, if asked, where it is.
+    @primitive("Q->(),()")
+    def max_entropy(self, *, distribution: bool = False) -> tuple[Any, ...]:
+        """Return the largest entropy in nats, its gap and, if requested, the maximiser.
 
-        For 2-monotone sets: the event of the largest mean lower probability gets it, evenly; the
-        same again with the classes that are left. Exact, O(K 2^K).
+        For 2-monotone sets exact and O(K 2^K): the event of the largest mean lower probability gets
+        it, uniformly; the same is repeated with the remaining classes.
         """
-        if not self._monotone().all():
-            return self._answer_entropy(
-                lambda *parts: most_entropy(self._best_of(parts), len(parts[0]), self.n_classes),
-                distribution,
-            )
+        monotone = self._monotone.all()
 
-        def kernel(values: Array, *_: Array) -> tuple[Array, Array, Array]:
-            where = most_even(values, self.n_classes)
-            value = entropy(where)
-            return value, np.zeros(len(value)), where
+        def kernel(values: Array, value: Array, error: Array, where: Any) -> None:
+            if monotone:
+                best = largest_entropy_point(values, self.n_classes)
+                value[:], error[:] = entropy(best), 0.0
+            else:
+                maximiser = self._maximiser_of([values])
+                value[:], error[:], best = largest_entropy(maximiser, len(values), self.n_classes)
+            if where is not None:
+                where[:] = best
 
-        return self._answer_entropy(kernel, distribution)
+        return self._map_entropy(kernel, distribution)
 
-    def min_entropy(self, *, distribution: bool = False) -> tuple[Array, Array, Array | None]:
-        """Return the smallest entropy in nats, its certified error and, if asked, where it is.
+    @primitive("Q->(),()")
+    def min_entropy(self, *, distribution: bool = False) -> tuple[Any, ...]:
+        """Return the smallest entropy in nats, its error and, if requested, the minimiser.
 
-        For 2-monotone sets the corners are orders of the classes, of which a shortest path through
-        the events finds the best. Exact, O(K 2^K).
+        The extreme points of 2-monotone sets belong to orders of the classes; a shortest path
+        through the events finds the best one. Exact, O(K 2^K).
         """
-        if not self._monotone().all():
+        if not self._monotone.all():
             return super().min_entropy(distribution=distribution)
 
-        def kernel(values: Array, *_: Array) -> tuple[Array, Array, Array]:
-            value, where = np.empty(len(values)), np.empty((len(values), self.n_classes))
-            _kernels.least_even(values, value, where, AS_WANTED)
-            return value, np.zeros(len(value)), where
+        def kernel(values: Array, value: Array, error: Array, where: Any) -> None:
+            best = np.empty((len(values), self.n_classes)) if where is None else where
+            _kernels.least_even(values, value, best, DEFAULT_THREADS)
+            error.fill(0.0)
 
-        return self._answer_entropy(kernel, distribution)
+        return self._map_entropy(kernel, distribution)
 
-    def hartley_exact(self, w: Array) -> Array:
-        """Return ``log2 K - sum over events B of w(|B|) lower(B)``, weights w ``(K + 1,)``."""
-        weights = np.asarray(w)[event_sizes(self.n_classes)]
-        inner = summed(self._parts[0], weights)
+    @primitive("Q->()", native=_native_hartley)
+    def hartley_exact(self, w: Array) -> Any:
+        inner = event_dot(self._values, np.asarray(w)[event_sizes(self.n_classes)])
         return np.maximum(math.log2(self.n_classes) - inner, 0.0)
 
     def hartley_sample(
-        self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, most: int
-    ) -> tuple[Array, Array]:
-        """Return `hartley_exact`: the values of all events are at hand; error 0."""
-        from credalens.sets.excess import size_weights
-
+        self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, max_pairs: int
+    ) -> tuple[Any, Any]:
+        """Return `hartley_exact`, as the values of all events are known, with error 0."""
         value = self.hartley_exact(size_weights(log_v))
-        return value, np.zeros_like(value)
+        return value, native.zeros_like(value)
 
+    @primitive("Q,(k)->()")
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set, up to `tolerance`; see `CredalSet.contains`."""
-        target, limit = self._target(p, tolerance)
-        inside = (event_sums(target.astype(np.float64)) >= self._parts[0] - limit).all(axis=-1)
-        return self.origin.wrap(np.asarray(inside))
+        target, limit = self._validate_point(p, tolerance)
+        return (event_sums(target.astype(np.float64)) >= self._values - limit).all(axis=-1)
 
-    def _holds(self, inner: CredalSet, tolerance: float) -> Array:
-        held = inner.lower_probabilities() >= self._parts[0] - tolerance
-        return np.asarray(held.all(axis=-1))
+    def _contains_set(self, inner: CredalSet, tolerance: float) -> Array:
+        inside = inner.lower_probabilities() >= self._values - tolerance
+        return np.asarray(inside.all(axis=-1))
 
+    @primitive("Q->(k)")
     def center(self) -> Any:
-        """Return the mean of the marginals over all orders (Shapley).
+        """Return the Shapley value, the mean of the marginal vectors over all orders.
 
-        Of a set that is not 2-monotone, the mean of members with the most and the least of a class.
+        For a set that is not 2-monotone, the mean of the members with the largest and the smallest
+        probability of each class.
         """
-        K, values = self.n_classes, self._parts[0].astype(np.float64)
+        K, values = self.n_classes, self._values.astype(np.float64)
         sizes = event_sizes(K)
-        weight = np.array([1 / (K * math.comb(K - 1, size)) if size < K else 0.0
-                           for size in range(K + 1)])[sizes]  # fmt: skip
+        weight = np.array(
+            [1 / (K * math.comb(K - 1, size)) if size < K else 0.0 for size in range(K + 1)]
+        )[sizes]
         events = np.arange(len(sizes))
         mean = np.empty((*self.batch_shape, K))
         for y in range(K):
             without = events[events >> y & 1 == 0]
             gain = values[..., without | 1 << y] - values[..., without]
             mean[..., y] = (gain * weight[without]).sum(axis=-1)
-        if not self._monotone().all():
-            ends = np.concatenate([np.eye(K), -np.eye(K)])
-            for i in map(tuple, np.argwhere(~self._monotone())):
-                core = Core(values[i], K)
-                members = [p for f in ends if (p := core.best(f)) is not None]
-                mean[i] = np.mean(members, axis=0) if members else mean[i]
-        np.maximum(mean, 0.0, out=mean)  # of a class without mass, rounding may have left less
-        return self.origin.wrap(mean.astype(self.dtype))
+        for i in map(tuple, np.argwhere(~self._monotone)):
+            core = Core(values[i], K)
+            found = (core.maximiser(f) for f in np.concatenate([np.eye(K), -np.eye(K)]))
+            members = [p for p in found if p is not None]
+            mean[i] = np.mean(members, axis=0) if members else mean[i]
+        np.maximum(mean, 0.0, out=mean)  # rounding may leave less for a class without mass
+        return mean.astype(self.dtype)
 
-    def _moved(self, t: Any) -> Array:
-        shift = self._shift(t)
-        low = self._class_lower().astype(np.float64)
-        self._in_simplex(low + shift)
+    def _validated_translation(self, t: Any) -> Array:
+        shift = self._validate_shift(t)
+        low = self._class_bounds()[0].astype(np.float64)
+        self._clip_to_simplex(low + shift, "lower probability")
         return shift
 
+    @primitive("Q,(k)->Q")
     def translate(self, t: Any) -> Self:
-        """Return the set moved by `t`, ``(K,)`` or ``(..., K)``, whose entries sum to 0.
-
-        Refused if the lower probability of a class would become negative.
-        """
-        values = self._parts[0] + event_sums(self._moved(t))
+        values = self._values + event_sums(self._validated_translation(t))
         values[..., 0], values[..., -1] = 0.0, 1.0
-        return self._of((np.maximum(values, 0.0).astype(self.dtype),), self.origin)
+        return self._from_validated((np.maximum(values, 0.0).astype(self.dtype),), NUMPY)
 
+    @primitive("Q->(v,k)")
     def extreme_points(self) -> Any:
-        """Return the corners, ``(..., V, K)``.
+        """Return the extreme points, ``(..., V, K)``.
 
-        Those of a 2-monotone set are its distinct marginals over the K! orders; those of another
-        come from cutting the simplex. An instance with fewer than V repeats its first one. Refused
-        if an instance has more than a million.
+        Those of a 2-monotone set are its distinct marginal vectors over the K! orders; those of
+        others are listed by the double description method. An instance with fewer than V repeats
+        its first one. Raises ValueError if an instance has more than a million.
         """
-        if "_corners" not in self.__dict__:
-            flat = np.asarray(self._parts[0], np.float64).reshape(-1, 1 << self.n_classes)
-            lists = [
-                (marginal_corners if flag else core_corners)(values, self.n_classes)
-                for values, flag in zip(flat, self._monotone().ravel(), strict=True)
-            ]
-            corners = padded(lists, self.batch_shape, self.n_classes, self.dtype)
-            object.__setattr__(self, "_corners", corners)
-        return self.origin.wrap(self.__dict__["_corners"].copy())
+        return self._vertices.copy()
+
+    @cached_property
+    def _vertices(self) -> Array:
+        flat = np.asarray(self._values, np.float64).reshape(-1, 1 << self.n_classes)
+        points = [
+            (marginal_vertices if monotone else core_vertices)(values, self.n_classes)
+            for values, monotone in zip(flat, self._monotone.ravel(), strict=True)
+        ]
+        return pad_points(points, self.batch_shape, self.n_classes, self.dtype)

@@ -1,61 +1,84 @@
-"""The convex hull of a finite number of predictions."""
+"""The convex hull of a finite number of predictions; its queries run in the kernels."""
 
 from __future__ import annotations
 
-from functools import cached_property, partial
-from typing import Any, Literal, Self
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from credalens import _kernels, _validation
-from credalens._arrays import (
-    AS_WANTED,
-    NUMPY,
+from credalens import _kernels, _matrix_game, _validation
+from credalens._backend import (
+    BLOCK_BYTES,
+    DEFAULT_THREADS,
     Array,
-    Origin,
+    Backend,
     is_lazy,
-    native,
-    origin_of,
-    per_instance,
+    map_instances,
+    primitive,
     to_numpy,
 )
-from credalens.sets.adapters import (
-    as_members,
-    forest_members,
-    frame_members,
-    is_sequence_of_arrays,
-)
-from credalens.sets.anywhere import recipe
-from credalens.sets.base import lazy_error
-from credalens.sets.corners import corners, distance_to_hull
-from credalens.sets.members import MemberSet
+from credalens.sets import _hull_native, _hull_vjp
+from credalens.sets.adapters import as_members
+from credalens.sets.base import CredalSet
+from credalens.sets.hull_scoring import HullScoring
+
+if TYPE_CHECKING:
+    from credalens._protocols import DistanceLike
 
 
-class ConvexHull(MemberSet):
-    """The convex hull of the predictions of M models, for a batch of instances.
+def _fused_check_tolerance(dtype: np.dtype[Any]) -> float:
+    """Return the tolerance of kernels that validate rows while they read them."""
+    # Slightly stricter than `_validation`, which makes the decision for the rows in between.
+    return 0.999 * _validation.exact_tolerance(dtype)
+
+
+FUSED_CHECK_TOLERANCE = _fused_check_tolerance(np.dtype(np.float64))
+
+
+def tv_of_array(members: Array, shapes: Sequence[tuple[()] | None]) -> list[Any] | None:
+    """Return the outputs of the TV kernel for a valid contiguous float64 array, otherwise None.
+
+    `shapes` has ``()`` for each output to compute and None for the others.
+    """
+    found = _kernels.call_whole_array(
+        _kernels.tv_uncertainty,
+        members,
+        shapes,
+        BLOCK_BYTES,
+        (DEFAULT_THREADS, FUSED_CHECK_TOLERANCE),
+    )
+    return None if found is None or found[0] >= 0 else found[1]
+
+
+class ConvexHull(HullScoring):
+    """The convex hull of the predictions of M members, for a batch of instances.
 
     Parameters
     ----------
     members : array-like of shape (..., M, K)
-        M probability vectors over K classes for each instance. Frames of pandas or polars in a
-        sequence, and frames or arrays ``(..., K)`` in a dict, are one per model (`from_frames`).
+        M probability vectors over K classes for each instance. A sequence of pandas or polars
+        frames, and a dict of frames or arrays ``(..., K)``, hold one member each (`from_frames`).
     axis : int, optional
-        Where the members are, if not on the last axis but one: ``axis=0`` for a stack
-        ``(M, N, K)``, which is not copied, and for a sequence of arrays ``(N, K)``, one per
-        model.
+        Axis of the members, if not the last but one: ``axis=0`` for a stack ``(M, N, K)``, which
+        is not copied, and for a sequence of arrays ``(N, K)``, one per member. A sequence of arrays
+        needs it.
     normalize : bool, default=False
-        Divide each row by its sum first. Without it, a row that does not sum to 1 is refused.
+        Divide each row by its sum first. Otherwise rows must sum to 1 up to rounding: 1e-3, or
+        1e-2 in bfloat16. Rows that miss 1 by more than 1e-6 are divided by their sums, in a copy;
+        a warning reports the largest deviation if it exceeds 3.5e-4.
     validate : bool or "later", default=True
-        Pass ``False`` for arrays that are known to be good, to save one pass over them; "later" to
-        have all of their values checked when some are first read, in the same pass where the
-        measure is one of total variation or an entropy. That is what measures do with arrays.
+        ``False`` skips validation, which saves one pass over the data. ``"later"`` validates all
+        values when they are first read, fused into the same pass for total variation and entropy
+        measures. Measures use it for arrays.
 
     Notes
     -----
-    Tensors on the host share their memory with the kernels. Tensors of PyTorch and JAX on another
-    device stay there: closed forms run where they are, what needs a solver goes through the host.
-    Dask arrays are read chunk by chunk when results are computed, and checked then; a split of the
-    members or classes is undone, with a warning.
+    Tensors in host memory share it with the kernels. Tensors of PyTorch and JAX on another device
+    stay there: closed forms run on the device, solvers on a copy in host memory. Dask arrays are
+    read and validated chunk by chunk when results are computed; if the members or classes are split
+    into chunks, these are merged with a warning.
 
     Examples
     --------
@@ -69,6 +92,9 @@ class ConvexHull(MemberSet):
     0.7
     """
 
+    core_ndims: ClassVar[tuple[int, ...]] = (2,)
+    array_names: ClassVar[tuple[str, ...]] = ("members",)
+
     def __init__(
         self,
         members: Any,
@@ -79,359 +105,273 @@ class ConvexHull(MemberSet):
     ) -> None:
         if validate != "later" and isinstance(validate, str):
             _validation.one_of(validate, "validate", ["later"])
-        if type(members) is np.ndarray and axis is None:
-            self._receive(members, NUMPY, normalize, validate)
-            return
-        given, members = members, as_members(members, axis)
-        if is_lazy(members):
-            if not is_lazy(given):  # arrays one per model, each of which was whole
+        if type(members) is not np.ndarray or axis is not None:
+            given, members = members, as_members(members, axis)
+            self._keep_index(given)
+            if is_lazy(members) and not is_lazy(given):  # one Dask array per member
                 members = members.rechunk({-2: -1, -1: -1})
-            build = partial(type(self), normalize=normalize, validate=validate)
-            self._defer(recipe(build, [members], [2], ["members"]))
+        if (
+            validate == "later"
+            and not normalize
+            and type(members) is np.ndarray
+            and members.dtype.kind == "f"
+        ):
+            if members.ndim < 2 or 0 in members.shape[-2:]:
+                _validation.check_axes(members, "members")
+            self.__dict__["_arrays"] = (members,)
             return
-        origin = origin_of(members)
-        if origin.where == "host":
-            self._receive(*to_numpy(members, "members"), normalize, validate)
-            return
-        tensor = _validation.native_probabilities(
-            members, "members", normalize=normalize, validate=bool(validate)
-        )
-        self._set(tensor, origin)
+        self._init_arrays(members, normalize=normalize, validate=validate)
 
-    def _receive(self, array: Array, origin: Origin, normalize: bool, validate: Any) -> None:
-        if validate == "later" and not normalize and array.dtype.kind == "f":
+    def _validate(self, members: Any, *, normalize: bool, validate: Any) -> tuple[Array, ...]:
+        array = to_numpy(members, "members")
+        later = validate == "later" and not normalize and array.dtype.kind == "f"
+        # The tolerance of bfloat16, which NumPy does not have, is known only here.
+        if later and not _validation.is_bfloat16(members):
             _validation.check_axes(array, "members")
-            self._set(array, origin, trusted=False)
-            return
+            return (array,)
         array = _validation.probabilities(
-            array, "members", normalize=normalize, validate=bool(validate)
+            array,
+            "members",
+            normalize=normalize,
+            validate=bool(validate),
+            rounding=_validation.rounding_of(members),
+            report=None if validate == "later" else _validation.warn_of_rounding,
         )
-        self._set(array, origin)
+        self.__dict__["_members"] = array
+        return (array,)
 
-    def _set(self, array: Any, origin: Origin, trusted: bool = True) -> None:
-        state = self.__dict__
-        state["_array"] = array
-        if origin is not NUMPY:
-            state["origin"] = origin
-        if trusted:
-            state["_members"] = array
+    def _init_native(
+        self, arrays: tuple[Any, ...], backend: Backend, options: dict[str, Any]
+    ) -> None:
+        tensor = _validation.native_probabilities(
+            arrays[0],
+            "members",
+            normalize=options["normalize"],
+            validate=bool(options["validate"]),
+        )
+        self.__dict__["_members"] = tensor
+        self._store((tensor,), backend)
 
     @classmethod
-    def _of(cls, array: Array, origin: Origin, trusted: bool = True) -> Self:
-        hull = cls.__new__(cls)
-        hull._set(array, origin, trusted)
-        return hull
+    def _from_validated(cls, arrays: tuple[Any, ...], backend: Backend) -> Self:
+        new = super()._from_validated(arrays, backend)
+        new.__dict__["_members"] = arrays[0]
+        return new
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable; make a new set")
+    def __getitem__(self, index: Any) -> Self:
+        self._members  # noqa: B018  # validated as a whole
+        return super().__getitem__(index)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.origin.where == "lazy":
-            return type(self)._deferred, (self._recipe,)
-        return type(self)._of, (self._members, self.origin)
-
-    @classmethod
-    def from_frames(
-        cls, frames: Any, columns: Any = None, *, normalize: bool = False, validate: bool = True
-    ) -> Self:
-        """Return the hull of the predictions in frames of pandas or polars, one per model.
-
-        Parameters
-        ----------
-        frames : sequence, or dict, of frames
-            One row per instance, one column per class, in any order: columns are matched by name.
-            Rows of pandas frames are matched by index where the indexes hold the same labels, each
-            once, and refused where they do not; rows of polars frames by position.
-        columns : sequence of names, optional
-            The columns of the classes, in the order in which they are wanted; others are left
-            out. By default those of the first frame, and then no frame may have others.
-        normalize, validate : bool
-            As for the class.
-
-        Returns
-        -------
-        ConvexHull
-            One member per frame, ``(n, M, K)``.
-
-        Examples
-        --------
-        >>> import credalens as cl
-        >>> import pandas as pd
-        >>> one = pd.DataFrame({"cat": [0.9, 0.5], "dog": [0.1, 0.5]})
-        >>> two = pd.DataFrame({"dog": [0.3, 0.5], "cat": [0.7, 0.5]})
-        >>> cl.ConvexHull.from_frames([one, two]).lower()
-        array([[0.7, 0.1],
-               [0.5, 0.5]])
-        """
-        return cls(frame_members(frames, columns), normalize=normalize, validate=validate)
-
-    @classmethod
-    def from_forest(cls, forest: Any, X: Any, smoothing: float = 0) -> Self:
-        """Return the hull of what the trees of a fitted forest say of each row of `X`.
-
-        Parameters
-        ----------
-        forest : fitted classifier
-            A random forest, extremely randomised trees, or a bag of decision trees, of
-            scikit-learn; with one output. Classes are in the order of ``forest.classes_``.
-        X : array-like or frame of shape (n, n_features)
-            As for ``forest.predict_proba``.
-        smoothing : float, default=0
-            What is added to the count of each class in a leaf, 1 for Laplace's rule:
-            ``(count + smoothing) / (n + K smoothing)``. Counts are those that the tree was grown
-            with: weighted, and with the repetitions of its bootstrap sample. By default the bare
-            frequencies, bit for bit those of the tree's ``predict_proba``.
-
-        Returns
-        -------
-        ConvexHull
-            One member per tree, ``(n, trees, K)``. Trees grown to the end have leaves of one class,
-            so that two that differ are as far apart as can be; smoothing, or larger leaves
-            (``min_samples_leaf``), makes them say how much they saw.
-
-        Examples
-        --------
-        >>> import credalens as cl
-        >>> from sklearn.ensemble import RandomForestClassifier
-        >>> forest = RandomForestClassifier(5, max_depth=1, random_state=0).fit([[0], [1]], [0, 1])
-        >>> cl.ConvexHull.from_forest(forest, [[0.2]], smoothing=1)
-        ConvexHull(batch_shape=(1,), n_members=5, n_classes=2, dtype=float64)
-        """
-        return cls(forest_members(forest, X, smoothing), validate=False)
-
-    @classmethod
-    def from_logits(cls, logits: Any, temperature: float = 1.0, *, axis: int | None = None) -> Self:
-        """Return the hull of the softmax of `logits` ``(..., M, K)``, divided by `temperature`.
-
-        Parameters
-        ----------
-        logits : array-like of shape (..., M, K)
-            A sequence, or dict, of arrays ``(..., K)`` is one array per model.
-        temperature : float, default=1.0
-            Divides the logits; positive.
-        axis : int, optional
-            Where the members are, if not on the last axis but one.
-
-        Returns
-        -------
-        ConvexHull
-
-        Examples
-        --------
-        >>> import credalens as cl
-        >>> cl.ConvexHull.from_logits([[0.0, 0.0], [1000.0, 0.0]]).members
-        array([[0.5, 0.5],
-               [1. , 0. ]])
-        """
-        if axis is None and is_sequence_of_arrays(logits):
-            axis = 0
-        logits = as_members(logits, axis, "logits")
-        temperature = _validation.positive(temperature, "temperature")
-        origin = origin_of(logits)
-        if origin.where == "lazy":
-            build = partial(cls.from_logits, temperature=temperature)
-            return cls._deferred(recipe(build, [logits], [2], ["logits"]))
-        if origin.where == "device":
-            checked = _validation.native_finite(logits, "logits")
-            return cls._of(native.softmax(checked, float(temperature)), origin)
-        array, origin = to_numpy(logits, "logits")
-        if array.ndim < 2 or 0 in array.shape[-2:]:
-            _validation.refuse(
-                "logits",
-                f"has shape {array.shape}",
-                "pass an array (..., members, classes)",
-            )
-        array = _validation.finite(logits, "logits")
-        work = np.result_type(array.dtype, np.float32)
-        with np.errstate(over="ignore"):  # a difference of minus infinity is a probability of 0
-            if not 1e-30 < float(temperature) < 1e30:
-                work = np.result_type(work, np.float64)
-            scaled = array.astype(work)
-            scaled -= scaled.max(axis=-1, keepdims=True)
-            scaled /= work.type(temperature)
-        np.exp(scaled, out=scaled)
-        scaled /= scaled.sum(axis=-1, keepdims=True, dtype=np.float64)
-        return cls._of(scaled.astype(array.dtype.newbyteorder("="), copy=False), origin)
+        self._members  # noqa: B018  # only validated members are pickled
+        return super().__reduce__()
 
     @property
     def members(self) -> Any:
-        """The predictions, ``(..., M, K)``, as they came in; not to be written to."""
-        members = self._members
-        if self.origin.where == "host":
-            members = members.view()
-            members.flags.writeable = False
-        return members if self.origin is NUMPY else self.origin.wrap(members)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes K."""
-        n_classes: int = self._array.shape[-1]
-        return n_classes
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch, ``()`` for a single set."""
-        if self.origin.where == "lazy":
-            return self._recipe.batch_shape
-        return tuple(self._array.shape[:-2])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Floating dtype of the members, as NumPy names it."""
-        if self.origin.where == "device":
-            return native.numpy_dtype(self._array)
-        return self._array.dtype.newbyteorder("=")
-
-    def __getitem__(self, index: Any) -> Self:
-        if not self.batch_shape:
-            raise IndexError("a single credal set cannot be indexed; its batch_shape is ()")
-        if self.origin.where == "lazy":
-            return self._deferred(self._recipe[index])
-        # Positions in the batch only: an index must not reach into members and classes.
-        chosen = np.broadcast_to(np.empty(()), self.batch_shape)[index]
-        parts = index if isinstance(index, tuple) else (index,)
-        rest = (slice(None),) * 2 if any(part is Ellipsis for part in parts) else (...,)
-        picked = self._members[(*parts, *rest)]
-        if picked.shape[:-2] != np.shape(chosen):
-            raise IndexError(f"index {index!r} does not fit batch_shape {self.batch_shape}")
-        return self._of(picked, self.origin)
-
-    def plain(self) -> Self:
-        """Return the same sets with NumPy as their origin, sharing memory.
-
-        For tensors that stay where they are, what answers for them there.
-        """
-        if self.origin is NUMPY:
-            return self
-        if self.origin.where == "device":
-            from credalens.sets.tensors import TensorHull
-
-            return TensorHull(self._members, self.origin)  # type: ignore[return-value]
-        return self.on_host()
-
-    def on_host(self) -> Self:
-        """Return the same sets with NumPy as their origin, copied from another device if need be.
-
-        Dask arrays are not computed but refused.
-        """
-        if self.origin.where == "lazy":
-            raise lazy_error()
-        if self.origin.where == "device":
-            return self._of(to_numpy(native.frozen(self._members), "members")[0], NUMPY)
-        return self if self.origin is NUMPY else self._numpy
-
-    @cached_property
-    def _numpy(self) -> Self:
-        return self._of(self._array, NUMPY, self._trusted)
-
-    def settled(self, origin: Origin) -> Self:
-        """Return the same sets as if their data had come from `origin`."""
-        there = origin.where == "device"
-        return self._of(origin.wrap(self._members) if there else self._members, origin)
-
-    def to_hull(self) -> ConvexHull:
-        """Return the set itself."""
-        return self
-
-    def lower(self, f: Any = None) -> Any:
-        """Return the smallest expectation over the set of each test function.
-
-        Parameters
-        ----------
-        f : array-like, optional
-            One test function ``(K,)`` or many ``(F, K)``. By default the indicators of the
-            classes, i.e. the lower probability of each class.
-
-        Returns
-        -------
-        array
-            ``(...)`` for one test function, ``(..., F)`` for many, ``(..., K)`` by default. An
-            expectation is linear, so that the extremes are found among the members: O(M F K).
-        """
-        return self._extreme(f, np.minimum)
-
-    def upper(self, f: Any = None) -> Any:
-        """Return the largest expectation over the set of each test function; see `lower`."""
-        return self._extreme(f, np.maximum)
-
-    def _extreme(self, f: Any, ufunc: np.ufunc) -> Any:
-        if f is None:
-
-            def ends(block: Array, output: Array) -> None:
-                least = ufunc is np.minimum
-                _kernels.class_ends(
-                    block, output if least else None, None if least else output, AS_WANTED
-                )
-
-            (result,) = per_instance(self._members, ends, [(self.n_classes,)], large=True)
-            return self.origin.wrap(result)
-        functions = _validation.expectands(f, self.n_classes)
-        many = np.atleast_2d(functions)
-
-        def kernel(block: Array, output: Array) -> None:
-            values = block.reshape(-1, self.n_classes).astype(np.float64, copy=False) @ many.T
-            ufunc.reduce(values.reshape(*block.shape[:2], len(many)), axis=1, out=output)
-
-        (result,) = per_instance(self._members, kernel, [(len(many),)])
-        return self.origin.wrap(result if functions.ndim == 2 else result[..., 0])
-
-    def center(self) -> Any:
-        """Return the mean of the members, ``(..., K)``."""
-        mean = self._members.mean(axis=-2, dtype=np.float64)
-        return self.origin.wrap(np.asarray(mean, self.dtype))
-
-    def translate(self, t: Any) -> Self:
-        """Return the set moved by `t`, ``(K,)`` or ``(..., K)``, whose entries sum to 0.
-
-        Refused if a member would leave the simplex.
-        """
-        shift = self._shift(t)
-        moved = self._members + shift[..., None, :].astype(self.dtype)
-        slack = 8 * float(np.finfo(self.dtype).eps)
-        outside = moved < -slack
-        if outside.any():
-            where = tuple(np.argwhere(outside)[0])
-            _validation.refuse(
-                "t",
-                f"moves the entry at index {_validation.place(where)} (zero-based) to "
-                f"{moved[where]:.6g}, out of the simplex",
-                "pass a smaller shift",
-            )
-        return self._of(np.maximum(moved, 0), self.origin)
-
-    def contains(self, p: Any, tolerance: float | None = None) -> Any:
-        """Say whether `p` is in the set.
-
-        Parameters
-        ----------
-        p : array-like of shape (..., K)
-            Distributions, broadcast against the batch.
-        tolerance : float, optional
-            Largest difference in a coordinate that still counts as in. By default 1e-9, 1e-6
-            for members in single precision, 2e-3 in half precision.
-
-        Returns
-        -------
-        bool or array of bool
-            The largest coordinate difference between `p` and the nearest mixture of members is the
-            value of a matrix game, which is solved exactly: ``True`` means that a mixture within
-            `tolerance` was found, ``False`` that a separating functional was.
-        """
-        target, limit = self._target(p, tolerance)
-        return self.origin.wrap(np.asarray(distance_to_hull(self._members, target) <= limit))
-
-    def extreme_points(self, tolerance: float | None = None) -> Any:
-        """Return the members that are not mixtures of others, ``(..., V, K)``.
-
-        V is the largest number over the batch; an instance with fewer repeats its first one. A
-        member counts as a mixture if one comes within `tolerance` (1e-12, or 1e-7 in single
-        precision) in every coordinate; of equal members the first stays.
-        """
-        limit = (1e-7 if self.dtype.itemsize < 8 else 1e-12) if tolerance is None else tolerance
-        return self.origin.wrap(corners(self._members, limit).astype(self.dtype, copy=False))
+        """The predictions, ``(..., M, K)``, in the caller's backend; read-only."""
+        if self.backend.placement == "host":
+            self._members  # noqa: B018  # validated
+        return self._array(0)
 
     def __repr__(self) -> str:
         return (
             f"ConvexHull(batch_shape={self.batch_shape}, n_members={self.n_members}, "
             f"n_classes={self.n_classes}, dtype={self.dtype})"
         )
+
+    def to_hull(self) -> ConvexHull:
+        return self
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return int(self._arrays[0].shape[-1])
+
+    @cached_property
+    def _members(self) -> Array:
+        """The members, validated when they are first read.
+
+        Rows that do not sum to 1 up to single precision are divided by their sums in a copy, which
+        replaces the caller's array.
+        """
+        array = _validation.probabilities(self._arrays[0], "members")
+        if array is not self._arrays[0]:
+            array.setflags(write=False)
+            self.__dict__["_arrays"] = (array,)
+        return array
+
+    @primitive("Q->(f)", native=_hull_native.lower)
+    def lower(self, f: Any = None) -> Any:
+        return self._extreme(f, np.minimum)
+
+    @primitive("Q->(f)", native=_hull_native.upper)
+    def upper(self, f: Any = None) -> Any:
+        return self._extreme(f, np.maximum)
+
+    def _extreme(self, f: Any, reduce: np.ufunc) -> Any:
+        K = self.n_classes
+        if f is None:
+
+            def class_bounds(block: Array, output: Array) -> None:
+                low, high = (output, None) if reduce is np.minimum else (None, output)
+                _kernels.class_ends(block, low, high, DEFAULT_THREADS)
+
+            return map_instances(class_bounds, self._members, [(K,)], large=True)[0]
+        functions = _validation.as_test_functions(f, K)
+        many = np.atleast_2d(functions)
+
+        def expectations(block: Array, output: Array) -> None:
+            reduce.reduce(_matmul(block, many.T), axis=1, out=output)
+
+        (result,) = map_instances(expectations, self._members, [(len(many),)])
+        return result if functions.ndim == 2 else result[..., 0][()]
+
+    @primitive("Q->()", native=CredalSet.lower_sum)
+    def lower_sum(self) -> Any:
+        shapes = [None, None, None, ()]
+        total = self._run_validating_kernel(_kernels.closed_forms, shapes, np.float64)[3]
+        return total if self.n_classes > 1 else np.ones_like(total)
+
+    @primitive("Q->(),()", vjp=_hull_vjp.maximin)
+    def maximin(self, cost: Array | None = None) -> tuple[Any, Any]:
+        """Return ``max over p of min over y of E_p[cost(., y)]`` and its duality gap.
+
+        A matrix game between the mixture of the members and the decision y, solved by an exact
+        simplex method for each instance. The value is attained by a mixture; it and the dual bound
+        are computed from the data.
+        """
+        if cost is None:
+            _, _, upper, _, gap = self.tv_uncertainty(epistemic=False)
+            return upper, gap
+        _, _, upper, gap = self.cost_uncertainty(cost)
+        return upper, gap
+
+    @primitive("Q->(),()", native=CredalSet.minimax_and_minimin_risk)
+    def minimax_and_minimin_risk(self, cost: Array) -> tuple[Any, Any]:
+        """Return the minimum over y of the largest, and of the smallest, ``E_p[cost(., y)]``.
+
+        One matrix product over the members of all instances in a block.
+        """
+        costs = -np.asarray(cost, np.float64)
+
+        def kernel(block: Array, worst: Array, best: Array) -> None:
+            _risks(_matmul(block, costs), worst, best)
+
+        worst, best = map_instances(
+            kernel, self._members, [(), ()], rows=_product_rows(self._members)
+        )
+        return worst, best
+
+    @primitive("Q->(),(),(),()", native=CredalSet.cost_uncertainty)
+    def cost_uncertainty(self, cost: Array) -> tuple[Any, Any, Any, Any]:
+        """Return the minimax and the minimin risk, the maximin risk between them, and its gap.
+
+        One matrix product serves all of them.
+        """
+        costs = -np.asarray(cost, np.float64)
+
+        def kernel(block: Array, worst: Array, best: Array, middle: Array, gap: Array) -> None:
+            gains = _matmul(block, costs)
+            _risks(gains, worst, best)
+            value, gap[:] = _matrix_game.minimax(gains, overwrite=True)
+            # Both inequalities hold by definition; rounding may break them.
+            np.minimum(best, worst, out=best)
+            np.clip(0.0 - value, best, worst, out=middle)
+
+        worst, best, middle, gap = map_instances(
+            kernel, self._members, [()] * 4, rows=_product_rows(self._members)
+        )
+        return worst, best, middle, gap
+
+    def _run_validating_kernel(
+        self,
+        kernel: Callable[..., int],
+        shapes: Sequence[tuple[int, ...] | None],
+        dtype: Any = None,
+        rows: int | None = None,
+    ) -> list[Any]:
+        """Run a kernel that validates rows while it reads them; see `map_instances`.
+
+        After its outputs it takes the number of threads and a tolerance, negative for members that
+        are already validated. It returns the first invalid instance, or -1.
+        """
+        array, state = self._arrays[0], self.__dict__
+        tolerance = -1.0 if "_members" in state else _fused_check_tolerance(array.dtype)
+        invalid = False
+        found = None
+        if rows is None or len(array) <= rows:
+            found = _kernels.call_whole_array(
+                kernel, array, shapes, BLOCK_BYTES, (DEFAULT_THREADS, tolerance)
+            )
+        if found is not None:  # one contiguous float64 block
+            invalid, results = found[0] >= 0, found[1]
+        else:
+
+            def run(*arrays: Array) -> bool:
+                nonlocal invalid
+                invalid = kernel(*arrays, DEFAULT_THREADS, tolerance) >= 0
+                return invalid
+
+            results = map_instances(run, array, shapes, rows=rows, dtype=dtype, large=True)
+        if invalid:
+            self._members  # noqa: B018  # raises, unless the row is within rounding
+            return self._run_validating_kernel(kernel, shapes, dtype, rows)
+        state["_members"] = array
+        return results
+
+    @primitive("Q->(),(),()", native=_hull_native.tv_closed_forms)
+    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Any, Any, Any]:
+        shapes = [(), (), None, () if epistemic else None, None]
+        total, lower, _, half, _ = self._run_validating_kernel(_kernels.tv_uncertainty, shapes)
+        return total, lower, half
+
+    @primitive(
+        "Q->(),(),(),(),()", native=_hull_native.tv_uncertainty, vjp=_hull_vjp.tv_uncertainty
+    )
+    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Any, Any, Any, Any, Any]:
+        """Return total, both aleatoric ends, epistemic if requested, and the certified error.
+
+        One pass over the data: everything is computed while an instance is in the cache.
+        """
+        shapes = [(), (), (), () if epistemic else None, ()]
+        total, lower, upper, half, gap = self._run_validating_kernel(
+            _kernels.tv_uncertainty, shapes
+        )
+        return total, lower, upper, half, gap
+
+    @primitive("Q->()", native=_hull_native.tv_diameter)
+    def tv_diameter(self) -> Any:
+        shapes = [None, None, (), None]
+        wide = self._run_validating_kernel(_kernels.closed_forms, shapes)[2]
+        # A single class has diameter 0, whatever its rows sum to.
+        return wide / 2 if self.n_classes > 1 else np.zeros_like(wide)
+
+    @primitive("Q->()", native=_hull_native.vertex_diameter, vjp=_hull_vjp.vertex_diameter)
+    def vertex_diameter(self, distance: DistanceLike) -> Any:
+        return distance.diameter(self._members)
+
+    @primitive("Q->()", native=_hull_native.minimax_dirac_distance)
+    def minimax_dirac_distance(self, distance: DistanceLike) -> Any:
+        return distance.minimax_dirac_distance(self._members)
+
+
+CredalSet._hull_class = ConvexHull
+
+
+def _matmul(block: Array, matrix: Array) -> Array:
+    """Return ``block @ matrix`` of ``(b, M, K)`` in float64, as one matrix product."""
+    flat = block.reshape(-1, block.shape[-1]).astype(np.float64, copy=False)
+    return np.asarray(flat @ matrix).reshape(*block.shape[:2], matrix.shape[1])
+
+
+def _product_rows(members: Array) -> int | None:
+    """Return the number of instances per matrix product, to bound the extra memory."""
+    # A single-precision block is held twice more in double precision, before and after.
+    return max(1, members[..., 0, 0].size // 16) if members.dtype != np.float64 else None
+
+
+def _risks(gains: Array, worst: Array, best: Array) -> None:
+    """Write the minimax and the minimin risk of expected gains ``(b, M, D)``, negative costs."""
+    _kernels.closed_forms(gains, worst, best, None, None, DEFAULT_THREADS)
+    np.subtract(0.0, worst, out=worst)  # not -worst, which may be -0.0
+    np.subtract(0.0, best, out=best)

@@ -12,7 +12,7 @@ from credalens.sets.adapters import as_members, is_probly
 from credalens.sets.base import CredalSet
 from credalens.sets.hull import ConvexHull
 from credalens.sets.intervals import ProbabilityIntervals
-from credalens.sets.neighbourhoods import TotalVariationBall
+from credalens.sets.total_variation_ball import TotalVariationBall
 
 
 def from_probly(obj: Any) -> CredalSet:
@@ -93,7 +93,7 @@ def _one_member(distribution: Any) -> Any:
 def _representation(obj: Any) -> CredalSet:
     """Return what ``CredalRepresentation`` of probly 0.3 stands for."""
     if getattr(obj, "problem", "classification") != "classification":
-        _validation.refuse("obj", f"is about {obj.problem}", "pass one about classification")
+        _validation.raise_invalid("obj", f"is about {obj.problem}", "pass one about classification")
     structure = getattr(obj.structure, "value", obj.structure)
     _validation.one_of(structure, "obj.structure", ("convex_hull", "interval", "finite"))
     box = structure == "interval"
@@ -117,12 +117,12 @@ def _sample_members(sample: Any) -> Any:
 def _refuse_object(obj: Any) -> NoReturn:
     name = type(obj).__name__
     if any(hasattr(obj, method) for method in ("predict_representation", "represent")):
-        _validation.refuse(
+        _validation.raise_invalid(
             "obj",
             f"is a {name}, which has to predict first",
             "pass what its predict_representation(x), or represent(x), returns",
         )
-    _validation.refuse(
+    _validation.raise_invalid(
         "obj",
         f"is a {name}, which is not understood",
         "pass a convex, discrete, singleton, probability-interval or distance-based credal set, a "

@@ -1,269 +1,276 @@
-"""Credal sets that can point to their best member for any test function."""
+"""Credal sets that maximise any linear functional in closed form."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._arrays import AS_WANTED, Array, laid_out, per_instance
-from credalens.sets import columns
-from credalens.sets.array_set import ArraySet
-from credalens.sets.base import HasDiameter, is_tv
+from credalens._backend import (
+    DEFAULT_THREADS,
+    Array,
+    as_contiguous,
+    map_instances,
+    namespace,
+    native,
+    primitive,
+    rows_in_cache,
+)
+from credalens.sets import column_generation
+from credalens.sets.base import CredalSet
+from credalens.sets.zero_one import mode_tolerance
 
-#: Numbers that a piece of a batch holds: temporaries stay in the cache and small beside the input.
-PIECE = 1 << 18
-#: A diameter whose certified bounds are this close is known.
+#: A diameter is exact if its certified bounds differ by at most this.
 CERTIFIED = 1e-9
 
 
-class SupportSet(ArraySet):
-    """A credal set that finds its best member for any test function.
+def _native_lower(Q: Any, f: Any = None) -> Any:
+    return Q._class_bounds()[0] if f is None else Q._native_expectation(f, -1.0)
 
-    From the best member follow expectations and, by column generation, matrix games; total
-    variation needs more closed forms: of the ends of the classes, `_minimax` and `_tv_bounds`.
+
+def _native_upper(Q: Any, f: Any = None) -> Any:
+    return Q._class_bounds()[1] if f is None else Q._native_expectation(f, 1.0)
+
+
+def _native_maximin(Q: Any, cost: Array | None = None) -> Any:
+    if cost is not None:
+        return NotImplemented
+    value, gap = Q._minimax()
+    return 1 - value, gap
+
+
+def native_largest_bounds(Q: Any) -> tuple[Any, Any]:
+    """See `SupportSet._largest_class_bounds`."""
+    low, high = Q._class_bounds()
+    xp = namespace(low)
+    return xp.max(low, axis=-1), xp.max(high, axis=-1)
+
+
+class SupportSet(CredalSet):
+    """A credal set whose support function is known: the maximiser of any test function.
+
+    Expectations follow from the maximiser and, by column generation, matrix games. Total variation
+    needs the class bounds, `_minimax` and `tv_diameter_bounds`.
     """
 
-    def _each(
-        self,
-        kernel: Callable[..., tuple[Array | None, ...]],
-        shapes: list[tuple[int, ...]],
-        dtype: Any = np.float64,
-    ) -> list[Array]:
-        """Run ``kernel(*parts)`` over float64 pieces of the batch and put its results together."""
-        flat = [self._flat(part, core) for part, core in zip(self._parts, self._cores, strict=True)]
-        n, most = len(flat[0]), max([part.size for part in flat])
-        if n == 1 or 0 < most <= PIECE:  # what the kernel returns is the answer
-            values = kernel(*[laid_out(part, np.float64) for part in flat])
-            results = [np.asarray(value, dtype) for value in values]
-        else:
-            results = [np.empty((n, *shape), dtype) for shape in shapes]
-            step = max(1, PIECE * n // most) if n else 1
-            for start in range(0, n, step):
-                piece = slice(start, start + step)
-                values = kernel(*(laid_out(part[piece], np.float64) for part in flat))
-                for result, value in zip(results, values, strict=True):
-                    result[piece] = value
-        batch = self.batch_shape
-        if len(batch) == 1:
-            return results
-        return [r.reshape(batch + shape) for r, shape in zip(results, shapes, strict=True)]
+    @property
+    def _parts(self) -> tuple[Array, ...]:
+        """The arrays that the NumPy implementations read, with `core_ndims` core axes."""
+        return self._arrays
 
-    # ---- what a representation says
+    def _map(
+        self,
+        kernel: Callable[..., Any],
+        shapes: Sequence[tuple[int, ...] | None],
+        dtype: Any = np.float64,
+    ) -> list[Any]:
+        """Run ``kernel(*parts, *outputs)`` over float64 blocks of the batch."""
+        parts = self._parts
+        return map_instances(
+            kernel, parts, shapes, self.core_ndims,
+            dtype=dtype, block_dtype=np.float64, rows=rows_in_cache(parts[0].shape[-1]),
+        )  # fmt: skip
+
+    # ---- defined by each representation
 
     @abstractmethod
-    def _best(self, f: Array, *parts: Array) -> Array:
+    def _maximiser(self, f: Array, *parts: Array) -> Array:
         """Return the members ``(n, K)`` with the largest expectation of f.
 
-        `f` is one test function ``(K,)`` or one per instance; `parts` are float64.
+        `f` is one test function ``(K,)`` or one per instance; `parts` are float64 blocks.
         """
 
     @abstractmethod
-    def _class_lower(self) -> Array:
-        """Return the lower probability of each class, ``(..., K)``."""
+    def _class_bounds(self) -> tuple[Any, Any]:
+        """Return the lower and upper probability of each class, ``(..., K)``, of any backend."""
 
     @abstractmethod
-    def _class_upper(self) -> Array:
-        """Return the upper probability of each class, ``(..., K)``."""
+    def _minimax(self) -> tuple[Any, Any]:
+        """Return ``min over p of max over y of p_y`` and its certified gap."""
 
     @abstractmethod
-    def _class_tops(self) -> tuple[Array, Array]:
-        """Return the largest lower and the largest upper probability of a class."""
+    def tv_diameter_bounds(self) -> tuple[Any, Any]:
+        """Return certified bounds of the diameter in total variation."""
 
-    @abstractmethod
-    def _minimax(self) -> Array:
-        """Return ``min over p of max over y of p_y``."""
+    def _native_expectation(self, f: Any, sign: float) -> Any:
+        """Return the largest (sign 1) or smallest (-1) expectations for tensors."""
+        return NotImplemented
 
-    def _minimax_and_gap(self) -> tuple[Array, Array]:
-        """Return `_minimax` and its certified gap."""
-        value = self._minimax()
-        return value, np.zeros(value.shape)
+    # ---- derived
 
-    @abstractmethod
-    def _tv_bounds(self) -> tuple[Array, Array]:
-        """Return bounds of the total variation diameter, equal where it is known exactly."""
-
-    # ---- what follows
-
-    def _class_ends(self) -> tuple[Array, Array]:
-        """Return the lower and the upper probability of each class, ``(..., K)``."""
-        return self._class_lower(), self._class_upper()
-
+    @primitive("Q->(f)", native=_native_lower)
     def lower(self, f: Any = None) -> Any:
-        """Return the smallest expectation over the set of each test function.
-
-        Parameters
-        ----------
-        f : array-like, optional
-            One test function ``(K,)`` or many ``(F, K)``. By default the indicators of the
-            classes, i.e. the lower probability of each class.
-
-        Returns
-        -------
-        array
-            ``(...)`` for one test function, ``(..., F)`` for many, ``(..., K)`` by default. Found
-            greedily: O(K log K) for each test function.
-        """
         return self._expectation(f, -1.0)
 
+    @primitive("Q->(f)", native=_native_upper)
     def upper(self, f: Any = None) -> Any:
-        """Return the largest expectation over the set of each test function; see `lower`."""
         return self._expectation(f, 1.0)
 
     def _expectation(self, f: Any, sign: float) -> Any:
         if f is None:
-            return self.origin.wrap(self._class_upper() if sign > 0 else self._class_lower())
-        functions = _validation.expectands(f, self.n_classes)
+            return np.array(self._class_bounds()[sign > 0], self.dtype)  # a copy
+        functions = _validation.as_test_functions(f, self.n_classes)
         many = np.atleast_2d(functions)
 
-        def kernel(*parts: Array) -> tuple[Array]:
-            # Not a matrix product, whose last bits depend on the number of rows.
-            values = [(self._best(sign * one, *parts) * one).sum(axis=1) for one in many]
-            return (np.stack(values, axis=-1) if values else np.empty((len(parts[0]), 0)),)
+        def kernel(*parts: Array) -> None:
+            *inputs, output = parts
+            for i, one in enumerate(many):
+                # Not a matrix product, whose rounding depends on the number of rows.
+                output[:, i] = (self._maximiser(sign * one, *inputs) * one).sum(axis=1)
 
-        (result,) = self._each(kernel, [(len(many),)], self.dtype)
-        return self.origin.wrap(result if functions.ndim == 2 else result[..., 0])
+        (result,) = self._map(kernel, [(len(many),)], self.dtype)
+        return result if functions.ndim == 2 else result[..., 0][()]
 
-    def maximin(self, cost: Array | None = None) -> tuple[Array, Array]:
-        """Return ``max over p of min over y of E_p[cost(., y)]`` and its certified gap.
+    @primitive("Q->(),()", native=_native_maximin)
+    def maximin(self, cost: Array | None = None) -> tuple[Any, Any]:
+        """Return ``max over p of min over y of E_p[cost(., y)]`` and its duality gap.
 
-        Without a cost in closed form, otherwise by column generation.
+        In closed form for the default cost, otherwise by column generation.
         """
         if cost is None:
-            value, gap = self._minimax_and_gap()
-            return np.asarray(1 - value, self.dtype), np.asarray(gap, self.dtype)
+            value, gap = self._minimax()
+            return 1 - value, gap
         costs = np.asarray(cost, np.float64)
 
-        def kernel(*parts: Array) -> tuple[Array, Array]:
-            return columns.cost_game(self._best_of(parts), costs, len(parts[0]))
+        def kernel(*parts: Array) -> None:
+            *inputs, value, gap = parts
+            found = column_generation.cost_game(self._maximiser_of(inputs), costs, len(value))
+            value[:], gap[:] = found
 
-        value, gap = self._each(kernel, [(), ()], self.dtype)
+        value, gap = self._map(kernel, [(), ()], self.dtype)
         return value, gap
 
-    def _best_of(self, parts: tuple[Array, ...]) -> columns.Best:
-        """Return what finds the best members of some instances of a piece."""
-        return lambda f, some: self._best(f, *(part[some] for part in parts))
+    def _maximiser_of(self, parts: list[Array]) -> column_generation.Maximiser:
+        """Return the function that maximises test functions over some instances of a block."""
+        return lambda f, some: self._maximiser(f, *(part[some] for part in parts))
 
-    def diameter(self, distance: HasDiameter) -> Array:
-        """Return the largest distance between two members of the set.
+    @primitive("Q->(),()")
+    def min_norm_point(self, *, distribution: bool = False) -> tuple[Any, ...]:
+        """Return the smallest ``|p|^2``, its gap and, if requested, the minimiser.
 
-        For total variation in closed form or by an exact search; for other distances between two
-        corners, which must be few enough to be listed.
+        By column generation.
+        """
+        K = self.n_classes
+
+        def kernel(*parts: Array) -> None:
+            *inputs, value, gap, where = parts
+            found = column_generation.nearest_origin(self._maximiser_of(inputs), len(value), K)
+            value[:], gap[:] = found[:2]
+            if where is not None:
+                where[:] = found[2]
+
+        value, gap, where = self._map(kernel, [(), (), (K,) if distribution else None])
+        return (value, gap, where) if distribution else (value, gap)
+
+    def max_zero_one_divergence(self) -> Any:
+        """Return ``max over p, q in the set of max_z p_z - p_y``, where y is an argmax of q.
+
+        The largest over the classes y that have the largest probability in some q of the set, a
+        game for each y, of ``max over z of upper(p_z - p_y)``.
+        """
+        K = self.n_classes
+        best: Any = None
+        for y in range(K):
+            leads, gap = self.maximin(np.eye(K)[:, [y]] - np.eye(K))
+            regret = self.upper(np.eye(K) - np.eye(K)[y])
+            xp = namespace(regret)
+            possible = leads + gap >= -mode_tolerance(self.dtype)
+            regret = xp.where(possible, xp.max(regret, axis=-1), 0.0)
+            best = regret if best is None else xp.maximum(best, regret)
+        return best
+
+    @primitive("Q->(),()", native=native_largest_bounds)
+    def _largest_class_bounds(self) -> tuple[Any, Any]:
+        """Return the largest lower and the largest upper class probability."""
+        low, high = self._class_bounds()
+        return row_max(low), row_max(high)
+
+    def tv_diameter(self) -> Any:
+        """Return the diameter in total variation, in closed form or by an exact search.
 
         Raises
         ------
         ValueError
-            If only bounds can be certified; `diameter_bounds` returns them.
+            If only bounds are certified, which `tv_diameter_bounds` returns.
         """
-        return self._tv_diameter() if is_tv(distance) else super().diameter(distance)
-
-    def diameter_bounds(self, distance: HasDiameter) -> tuple[Array, Array]:
-        """Return certified bounds of the diameter, equal where it is known exactly."""
-        if not is_tv(distance):
-            return super().diameter_bounds(distance)
-        lower, upper = self._tv_bounds()
-        return np.asarray(lower, self.dtype), np.asarray(upper, self.dtype)
-
-    def _tv_diameter(self) -> Array:
-        lower, upper = self._tv_bounds()
-        open_ = upper - lower > CERTIFIED
-        if np.count_nonzero(open_):
-            where = tuple(np.argwhere(open_)[0])
-            at = f" of instance {_validation.place(where)} (zero-based)" if where else ""
+        lower, upper = self.tv_diameter_bounds()
+        xp = namespace(lower)
+        if lower is not upper and xp.any(upper - lower > CERTIFIED):
+            low, high = np.asarray(lower), np.asarray(upper)
+            where = tuple(np.argwhere(high - low > CERTIFIED)[0])
+            at = f" of instance {_validation.format_index(where)} (zero-based)" if where else ""
             raise ValueError(
-                f"diameter: that{at} in total variation is only certified to lie between "
-                f"{lower[where]:.6g} and {upper[where]:.6g}, the exact search being too long for "
-                f"{self.n_classes} classes; ask for bounds (diameter_bounds, return_error=True)"
+                f"diameter: the total variation diameter{at} is only certified to lie between "
+                f"{low[where]:.6g} and {high[where]:.6g}, as the exact search takes too long for "
+                f"{self.n_classes} classes; use bounds (diameter_bounds, return_error=True)"
             )
-        return np.asarray(lower, self.dtype)
+        return lower
 
     def choquet_is_lower(self) -> Array:
-        """Say whether Choquet integrals by the lower probability are the lower expectations."""
-        return np.asarray(self.is_two_monotone())  # all above its lower probability is in the set
+        return np.asarray(self.is_two_monotone())
 
-    def lower_sum(self) -> Array:
-        """Return the sum of the lower probabilities of the classes, float64."""
-        return smallest_sum(self._class_lower()[..., None, :])
+    @primitive("Q->()", native=CredalSet.lower_sum)
+    def lower_sum(self) -> Any:
+        return row_sum(self._class_bounds()[0])
 
-    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Array, Array, Any]:
-        """Return total, the lower aleatoric end and, if asked, epistemic by total variation."""
-        total, lower = [self._rest(top) for top in self._class_tops()]
-        return total, lower, self._tv_diameter() / 2 if epistemic else None
+    def tv_closed_forms(self, *, epistemic: bool) -> tuple[Any, Any, Any]:
+        total, lower = (self._complement(top) for top in self._largest_class_bounds())
+        return total, lower, self.tv_diameter() / 2 if epistemic else None
 
-    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Array, Array, Array, Any, Array]:
-        """Return total, both aleatoric ends, epistemic if asked, and the certified error.
+    def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Any, Any, Any, Any, Any]:
+        """Return total, both aleatoric ends, epistemic if requested, and the certified error.
 
-        Where a diameter is known between bounds only, epistemic is half the lower one, and the
-        error that of all.
+        If only bounds of the diameter are certified, epistemic uncertainty is half the lower bound,
+        and the error is the largest of all.
         """
         total, lower, half = self.tv_closed_forms(epistemic=False)
-        value, gap = self._minimax_and_gap()
-        upper, error = self._rest(value), np.asarray(gap, total.dtype)
-        # True by definition: rounding must not break it.
-        np.minimum(np.maximum(upper, lower, out=upper), total, out=upper)
+        value, error = self._minimax()
+        upper = native.clip_values(self._complement(value), lower, total)
         if epistemic:
-            least, most = self._tv_bounds()
-            half = np.asarray(least, total.dtype) / 2
-            error = np.maximum(error, np.asarray((most - least) / 2, total.dtype))
+            low, high = self.tv_diameter_bounds()
+            half = low / 2
+            if low is not high:
+                error = namespace(error).maximum(error, (high - low) / 2)
         return total, lower, upper, half, error
 
-    def _rest(self, p: Array) -> Array:
-        """Return one minus probabilities, which rounding may have left above 1."""
-        if self.n_classes == 1:  # which is certain
-            return np.zeros(self.batch_shape, self.dtype)
-        return np.asarray(np.maximum(1.0 - p, 0.0), self.dtype)
+    def _complement(self, p: Any) -> Any:
+        return native.complement(p) if self.n_classes > 1 else 0 * p
 
-    def _answer_entropy(
-        self, kernel: Callable[..., tuple[Array, Array, Array | None]], distribution: bool
-    ) -> tuple[Array, Array, Array | None]:
-        """Run a kernel that returns values, errors and, if asked, distributions."""
-        K, where = self.n_classes, None
-        if distribution:
-            value, error, where = self._each(kernel, [(), (), (K,)])
-        else:
-            value, error = self._each(lambda *parts: kernel(*parts)[:2], [(), ()])
-        if K == 1:  # precise, whatever rounding says
-            value.fill(0.0)
-        return value, error, where
-
-    def _in_simplex(self, moved: Array) -> Array:
-        """Return lower ends that a shift has moved, refused if one has become negative."""
-        outside = moved < -8 * float(np.finfo(self.dtype).eps)
-        if outside.any():
-            where = tuple(np.argwhere(outside)[0])
-            _validation.refuse(
-                "t",
-                f"moves the lower end at index {_validation.place(where)} (zero-based) to "
-                f"{moved[where]:.6g}, out of the simplex",
-                "pass a smaller shift",
-            )
-        return np.maximum(moved, 0.0)
+    def _map_entropy(self, kernel: Callable[..., None], distribution: bool) -> tuple[Any, ...]:
+        """Run a kernel that writes values, errors and, if requested, distributions."""
+        K = self.n_classes
+        value, error, where = self._map(kernel, [(), (), (K,) if distribution else None])
+        if K == 1:  # 0, whatever rounding says
+            value = np.zeros_like(value)
+        return (value, error, where) if distribution else (value, error)
 
 
-def largest(rows: Array) -> Array:
+def row_max(rows: Array) -> Array:
     """Return the largest entry of each row ``(..., K)``, float64."""
 
-    def kernel(block: Array, top: Array) -> None:  # of a hull of one member each
-        _kernels.closed_forms(block, None, top, None, None, AS_WANTED)
+    def kernel(block: Array, top: Array) -> None:  # each row is a hull of one member
+        _kernels.closed_forms(block, None, top, None, None, DEFAULT_THREADS)
 
-    return per_instance(rows[..., None, :], kernel, [()], dtype=np.float64, large=True)[0]
+    (top,) = map_instances(kernel, rows[..., None, :], [()], dtype=np.float64, large=True)
+    return np.asarray(top)
 
 
-def smallest_sum(rows: Array) -> Array:
-    """Return the sum over the columns of ``(..., M, K)`` of their smallest entry, float64."""
+def row_sum(rows: Array) -> Array:
+    """Return the sum of each row ``(..., K)``, float64."""
 
     def kernel(block: Array, total: Array) -> None:
-        _kernels.closed_forms(block, None, None, None, total, AS_WANTED)
+        _kernels.closed_forms(block, None, None, None, total, DEFAULT_THREADS)
 
-    return per_instance(rows, kernel, [()], dtype=np.float64, large=True)[0]
+    (total,) = map_instances(kernel, rows[..., None, :], [()], dtype=np.float64, large=True)
+    return np.asarray(total)
 
 
 def entropy(p: Array) -> Array:
     """Return the Shannon entropy of ``(..., K)`` in nats; ``0 log 0 = 0``."""
-    rows = laid_out(p, np.float64).reshape(-1, 1, p.shape[-1])
+    rows = as_contiguous(p, np.float64).reshape(-1, 1, p.shape[-1])
     value = np.empty(len(rows))
-    _kernels.min_entropy(rows, value, None, AS_WANTED)  # of a hull of one member each
+    _kernels.min_entropy(rows, value, None, DEFAULT_THREADS)
     return value.reshape(p.shape[:-1])

@@ -1,22 +1,19 @@
-"""Networks in PyTorch that predict credal sets (``pip install 'credalens[torch]'``)."""
+"""PyTorch networks that predict credal sets (needs PyTorch)."""
 
-try:
-    import torch as _torch  # noqa: F401
-except ImportError:
-    raise ModuleNotFoundError(
-        "credalens.predictors.torch needs PyTorch: pip install 'credalens[torch]'", name="torch"
-    ) from None
+from credalens._extras import require
 
-from credalens.predictors.torch.bayesian import CredalBayesianEnsemble, make_bayesian
-from credalens.predictors.torch.deep_ensemble import DeepEnsemble
-from credalens.predictors.torch.dropout import MCDropout
-from credalens.predictors.torch.interval_head import (
+require("torch", "torch")
+
+from credalens.predictors.torch.bayesian import CredalBayesianEnsemble, make_bayesian  # noqa: E402
+from credalens.predictors.torch.dropout import MCDropout  # noqa: E402
+from credalens.predictors.torch.ensemble import DeepEnsemble  # noqa: E402
+from credalens.predictors.torch.interval_head import (  # noqa: E402
     CredalDeepEnsemble,
     IntervalHead,
     interval_bounds,
     interval_loss,
 )
-from credalens.predictors.torch.relative_likelihood import RelativeLikelihoodEnsemble
+from credalens.predictors.torch.relative_likelihood import RelativeLikelihoodEnsemble  # noqa: E402
 
 __all__ = [
     "CredalBayesianEnsemble",

@@ -14,28 +14,26 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from credalens._validation import positive, refuse, whole_number
-from credalens.predictors.torch.deep_ensemble import DeepEnsemble
-from credalens.predictors.torch.ensemble import softmax
+from credalens._validation import positive, raise_invalid, whole_number
+from credalens.predictors.torch.ensemble import DeepEnsemble, softmax
 from credalens.predictors.torch.training import (
     SAMPLE,
     Task,
     Trainer,
     as_device,
     cross_entropy,
-    derived,
+    derived_seed,
     logits,
-    placed,
     seeded,
 )
 
-#: The layers whose weights and biases become random.
+#: Layers whose weights and biases are random.
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 @dataclass(frozen=True)
 class Prior:
-    """The normal prior of every weight of a network."""
+    """The normal prior of all weights of a network."""
 
     mean: float
     scale: float
@@ -44,42 +42,42 @@ class Prior:
 class CredalBayesianEnsemble(DeepEnsemble):
     r"""Variational networks under several priors; the hull of their sampled predictions.
 
-    Weights and biases of linear and convolutional layers get independent normal posteriors, fitted
-    by Bayes by backprop: each batch draws weights once and descends
+    Weights and biases of linear and convolutional layers have independent normal posteriors, fitted
+    by Bayes by backprop: each batch draws weights once, and the loss is
 
     .. math:: -\log p(y \mid x, w) / n + \lambda\, \mathrm{KL}(q \,\|\, p) / N,
 
-    the negative evidence bound per instance for ``kl_weight`` :math:`\lambda = 1`. Other layers
-    (normalisation, embeddings) stay as they are.
+    the negative evidence lower bound per instance for ``kl_weight`` :math:`\lambda = 1`. Other
+    layers (normalisation, embeddings) are not changed.
 
     Parameters
     ----------
     model_factory : callable
-        ``model_factory()`` returns a fresh, ordinary `nn.Module` that gives logits ``(n, K)``; it
-        is turned into a variational network by `make_bayesian`.
+        ``model_factory()`` returns a new `nn.Module` whose outputs are logits ``(n, K)``;
+        `make_bayesian` converts it to a variational network.
     n_priors : int, default=5
-        One network is trained under each.
+        Number of priors; one network is trained under each.
     n_samples : int, default=10
-        Predictions drawn from each network.
+        Number of predictions sampled from each network.
     prior_means : (float, float), default=(0.0, 1.0)
-        The prior means are spread evenly from the first to the second.
+        Smallest and largest prior mean; the means are equally spaced.
     prior_scales : (float, float), default=(0.1, 1.0)
-        The prior standard deviations are drawn uniformly between these.
+        Range from which the prior standard deviations are drawn uniformly.
     kl_weight : float, default=1.0
-        Below 1 the data count for more, as networks with many weights and few data may need.
+        Values below 1 increase the weight of the data, useful for many weights and few data.
     epochs, batch_size, learning_rate, optimizer, device, random_state, checkpoint, progress
         As in `RelativeLikelihoodEnsemble`.
 
     Attributes
     ----------
     members_ : list of nn.Module
-        One for each prior; a call draws new weights.
+        One network per prior; each call draws new weights.
     priors_ : list of Prior
         The priors of the members, each with ``mean`` and ``scale``.
 
     Notes
     -----
-    A sample's weights are the same for all instances, in every call and whatever the batch size.
+    The weights of a sample are the same for all instances, calls and batch sizes.
 
     References
     ----------
@@ -121,12 +119,12 @@ class CredalBayesianEnsemble(DeepEnsemble):
         self.kl_weight = positive(kl_weight, "kl_weight")
 
     def _settings(self) -> dict[str, Any]:
-        # Where the means lie depends on how many there are.
+        # The spacing of the means depends on n_priors.
         names = ("n_priors", "prior_means", "prior_scales", "kl_weight")
         return {name: getattr(self, name) for name in names}
 
     def _train(self, trainer: Trainer) -> None:
-        rng = np.random.default_rng(derived(trainer.seed, SAMPLE))
+        rng = np.random.default_rng(derived_seed(trainer.seed, SAMPLE))
         means = np.linspace(*self.prior_means, self.n_priors)
         scales = rng.uniform(*self.prior_scales, self.n_priors)
         self.priors_ = [Prior(float(m), float(s)) for m, s in zip(means, scales, strict=True)]
@@ -142,38 +140,35 @@ class CredalBayesianEnsemble(DeepEnsemble):
         """Return the sampled predictions, a tensor ``(N, n_priors * n_samples, K)`` on the CPU."""
         return super().predict_members(data)
 
-    def _ask(self, x: Any) -> Any:
-        device = as_device(self.device)
-        samples = []
-        for i, model in enumerate(self.members_):
-            inputs = placed(x, model, device)
+    def _predict_batch(self, x: Any) -> Any:
+        device, samples = as_device(self.device), []
+        for i, (model, inputs) in enumerate(self._inputs(x)):
             for s in range(self.n_samples):
-                # The weights are all that is drawn, so that a seed is a network.
-                with seeded(device, derived(self._sampling_seed, SAMPLE, i, s)):
+                # Only weights are drawn, so the seed determines the sampled network.
+                with seeded(device, derived_seed(self._sampling_seed, SAMPLE, i, s)):
                     samples.append(softmax(logits(model, inputs)))
         return torch.stack(samples, dim=1)
 
 
 def _range(ends: Any, name: str) -> tuple[float, float]:
-    fine = isinstance(ends, tuple | list) and len(ends) == 2
-    if not fine or not all(isinstance(e, Real) and math.isfinite(e) for e in ends):
-        refuse(name, f"is {ends!r}", "pass two numbers, the smallest and the largest")
+    pair = isinstance(ends, tuple | list) and len(ends) == 2
+    if not pair or not all(isinstance(e, Real) and math.isfinite(e) for e in ends):
+        raise_invalid(name, f"is {ends!r}", "pass two numbers, the smallest and the largest")
     if ends[0] > ends[1]:
-        refuse(name, f"is {ends!r}", "pass the smaller number first")
+        raise_invalid(name, f"is {ends!r}", "pass the smaller number first")
     return float(ends[0]), float(ends[1])
 
 
 class Normal(nn.Module):  # type: ignore[misc]
-    """Draws a parameter around its mean in every forward pass, with a scale for each entry."""
+    """Parametrization that samples a parameter from a normal distribution in each forward pass."""
 
     def __init__(self, mean: Any, scale: float) -> None:
         super().__init__()
-        # softplus(rho) is the scale.
         self.rho = nn.Parameter(torch.full_like(mean, math.log(math.expm1(scale))))
 
     @property
     def scale(self) -> Any:
-        """The posterior standard deviations."""
+        """The posterior standard deviations, ``softplus(rho)``."""
         return nn.functional.softplus(self.rho)
 
     def forward(self, mean: Any) -> Any:
@@ -182,19 +177,19 @@ class Normal(nn.Module):  # type: ignore[misc]
 
 
 def make_bayesian(model: Any, initial_scale: float = 0.05) -> Any:
-    """Give the weights and biases of a network's layers normal distributions, in place.
+    """Replace the weights and biases of a network's layers by normal distributions, in place.
 
     Parameters
     ----------
     model : nn.Module
-        Its weights become the posterior means.
+        Its weights are the initial posterior means.
     initial_scale : float, default=0.05
-        The posterior standard deviations to begin with.
+        The initial posterior standard deviations.
 
     Returns
     -------
     nn.Module
-        The same network. It draws new weights in every forward pass, in training and evaluation.
+        The same network. It draws new weights in each forward pass, also in evaluation mode.
 
     Examples
     --------
@@ -208,7 +203,7 @@ def make_bayesian(model: Any, initial_scale: float = 0.05) -> Any:
     positive(initial_scale, "initial_scale")
     layers = [layer for layer in model.modules() if isinstance(layer, LAYERS)]
     if not layers:
-        refuse("model", "has no linear or convolutional layer", "pass a network with one")
+        raise_invalid("model", "has no linear or convolutional layer", "pass a network with one")
     for layer in layers:
         for name in ("weight", "bias"):
             parameter = getattr(layer, name)
@@ -220,7 +215,7 @@ def make_bayesian(model: Any, initial_scale: float = 0.05) -> Any:
 
 
 def kl_divergence(model: Any, prior: Prior) -> Any:
-    """Return ``KL(q || p)`` of a variational network's weights, a sum over all of them."""
+    """Return ``KL(q || p)`` summed over all weights of a variational network."""
     total = 0.0
     for module in model.modules():
         if isinstance(module, parametrize.ParametrizationList) and isinstance(module[0], Normal):

@@ -1,4 +1,4 @@
-"""Dropout that stays on when a network is asked (Gal and Ghahramani 2016)."""
+"""Monte Carlo dropout (Gal and Ghahramani 2016)."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ import torch
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from credalens._validation import refuse, seed, whole_number
+from credalens._validation import raise_invalid, seed, whole_number
 from credalens.predictors.torch.data import as_data
-from credalens.predictors.torch.ensemble import asked, softmax
-from credalens.predictors.torch.training import evaluating, logits, placed, seeded
+from credalens.predictors.torch.ensemble import predict_batches, softmax
+from credalens.predictors.torch.training import evaluating, logits, seeded, to_device
 from credalens.sets import ConvexHull
 
 
 class MCDropout:
-    """Predictions of a trained network with random units dropped; the hull of the samples.
+    """Predictions of a trained network with active dropout; the hull of the samples.
 
-    Only dropout layers draw: batch normalisation and all else stay in evaluation mode.
+    Only dropout layers are active: batch normalisation and all other layers are in evaluation mode.
 
     Parameters
     ----------
     model : nn.Module
-        A trained network with dropout layers (`nn.Dropout` and its kin; dropout inside
-        `nn.MultiheadAttention` or recurrent layers is no layer of its own and stays off). It is
-        asked on the device where it is, and left as it was.
+        A trained network with dropout layers such as `nn.Dropout`; dropout inside
+        `nn.MultiheadAttention` or recurrent layers stays inactive. The network is evaluated on its
+        own device and not modified.
     n_samples : int, default=50
-        Number of samples, each a member of the hull.
+        Number of samples, the members of the hull.
     batch_size : int, default=64
-        Instances asked at once.
+        Number of instances per batch.
     random_state : int, Generator, RandomState or None, default=None
-        An int gives the same samples in every call; PyTorch's global generators are left alone.
+        With an int every call returns the same samples; PyTorch's global generators are restored.
 
     Notes
     -----
-    Units are dropped anew for each instance, as the layers do, so that the samples of an instance
-    depend on its place in the data and on `batch_size`.
+    Dropout masks differ between instances, so the samples of an instance depend on its position in
+    the data and on `batch_size`.
 
     Examples
     --------
@@ -52,9 +52,11 @@ class MCDropout:
         self, model: Any, n_samples: int = 50, *, batch_size: int = 64, random_state: Any = None
     ) -> None:
         if not isinstance(model, nn.Module):
-            refuse("model", f"is {type(model).__name__}", "pass a trained nn.Module")
-        if not any(layer.p > 0 for layer in _dropouts(model)):
-            refuse("model", "has no dropout layer with p > 0", "pass a network with nn.Dropout")
+            raise_invalid("model", f"is {type(model).__name__}", "pass a trained nn.Module")
+        if not any(layer.p > 0 for layer in _dropout_layers(model)):
+            raise_invalid(
+                "model", "has no dropout layer with p > 0", "pass a network with nn.Dropout"
+            )
         self.model = model
         self.n_samples = whole_number(n_samples, "n_samples", least=1)
         self.batch_size = whole_number(batch_size, "batch_size", least=1)
@@ -66,25 +68,25 @@ class MCDropout:
         Parameters
         ----------
         data : array-like, tensor, pair (X, y), Dataset or DataLoader
-            Labels are not looked at. A loader's dataset is predicted whole and in its own order.
+            Labels are ignored. The dataset of a loader is predicted as a whole and in order.
         """
         model, first = self.model, next(self.model.parameters(), None)
         device = torch.device("cpu") if first is None else first.device
 
-        def ask(x: Any) -> Any:
-            x = placed(x, model, device)
+        def predict(x: Any) -> Any:
+            x = to_device(x, model, device)
             samples = [softmax(logits(model, x)) for _ in range(self.n_samples)]
             return torch.stack(samples, dim=1)
 
         with evaluating(model), seeded(device, seed(self.random_state)):
-            for layer in _dropouts(model):
+            for layer in _dropout_layers(model):
                 layer.train()
-            return asked(ask, as_data(data, self.batch_size, labels=False))
+            return predict_batches(predict, as_data(data, self.batch_size, labels=False))
 
     def predict_credal(self, data: Any) -> Any:
         """Return the convex hulls of the samples; `data` as in `predict_members`."""
         return ConvexHull(self.predict_members(data))
 
 
-def _dropouts(model: Any) -> list[Any]:
+def _dropout_layers(model: Any) -> list[Any]:
     return [layer for layer in model.modules() if isinstance(layer, _DropoutNd)]

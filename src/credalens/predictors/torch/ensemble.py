@@ -1,4 +1,4 @@
-"""What ensembles of networks share: how they are set up, trained in turn and asked."""
+"""Ensembles of networks: the base class, and deep ensembles (Lakshminarayanan et al. 2017)."""
 
 from __future__ import annotations
 
@@ -6,63 +6,68 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
+from importlib.util import find_spec
 from typing import Any, Self
 
 import torch
 from sklearn.exceptions import NotFittedError
 
-from credalens._validation import positive, refuse, seed, whole_number
+from credalens._extras import require
+from credalens._validation import positive, raise_invalid, seed, whole_number
 from credalens.predictors.torch.checkpoints import Checkpoints
 from credalens.predictors.torch.data import Data, as_data
 from credalens.predictors.torch.training import (
+    Task,
     Trainer,
     as_device,
     build,
+    cross_entropy,
     logits,
-    placed,
     seeded,
+    to_device,
 )
 from credalens.sets import ConvexHull
 
 
+@dataclass(eq=False, repr=False)
 class Ensemble(ABC):
     """Networks that are trained one after the other.
 
-    A subclass says in `_train` what is trained, in `_settings` what of its own parameters the
-    result depends on, and in `_ask` what the members say about a batch.
+    Parameters are documented in `RelativeLikelihoodEnsemble`. Subclasses implement `_train`,
+    `_settings` and `_total_epochs`, and may override `_predict_batch`.
     """
 
+    model_factory: Callable[[], Any]
+    _: KW_ONLY
+    epochs: int = 20
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    optimizer: Callable[[Any], Any] | None = None
+    device: Any = None
+    random_state: Any = None
+    checkpoint: Any = None
+    progress: bool | None = None
     #: The trained networks.
-    members_: list[Any]
+    members_: list[Any] = field(init=False)
 
-    def __init__(
-        self,
-        model_factory: Callable[[], Any],
-        *,
-        epochs: int,
-        batch_size: int,
-        learning_rate: float,
-        optimizer: Callable[[Any], Any] | None,
-        device: Any,
-        random_state: Any,
-        checkpoint: Any,
-        progress: bool | None,
-    ) -> None:
-        if not callable(model_factory) or isinstance(model_factory, torch.nn.Module):
-            refuse("model_factory", f"is {type(model_factory).__name__}",
-                   "pass a function without arguments that returns a fresh nn.Module")  # fmt: skip
+    def __post_init__(self) -> None:
+        factory, optimizer = self.model_factory, self.optimizer
+        if not callable(factory) or isinstance(factory, torch.nn.Module):
+            raise_invalid(
+                "model_factory",
+                f"is {type(factory).__name__}",
+                "pass a function without arguments that returns a new nn.Module",
+            )
         if optimizer is not None and not callable(optimizer):
-            refuse("optimizer", f"is {optimizer!r}",
-                   "pass a function of the parameters, such as torch.optim.Adam")  # fmt: skip
-        self.model_factory = model_factory
-        self.epochs = whole_number(epochs, "epochs", least=1)
-        self.batch_size = whole_number(batch_size, "batch_size", least=1)
-        self.learning_rate = positive(learning_rate, "learning_rate")
-        self.optimizer = optimizer
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.progress = progress
+            raise_invalid(
+                "optimizer",
+                f"is {optimizer!r}",
+                "pass a function of the parameters, such as torch.optim.Adam",
+            )
+        self.epochs = whole_number(self.epochs, "epochs", least=1)
+        self.batch_size = whole_number(self.batch_size, "batch_size", least=1)
+        self.learning_rate = positive(self.learning_rate, "learning_rate")
 
     def fit(self, data: Any) -> Self:
         """Train the members.
@@ -70,8 +75,8 @@ class Ensemble(ABC):
         Parameters
         ----------
         data : DataLoader, Dataset or pair (X, y)
-            Instances with class indices ``0 .. K - 1``. Arrays and tensors are fastest as a pair. A
-            loader is gone through as it is, but its generators are seeded before each epoch.
+            Instances with class indices ``0 .. K - 1``. A pair of arrays or tensors is fastest. A
+            loader is iterated over unchanged, but its generators are seeded before each epoch.
 
         Returns
         -------
@@ -81,7 +86,7 @@ class Ensemble(ABC):
         training = as_data(data, self.batch_size, labels=True)
         settings = {} if self.checkpoint is None else self._fingerprint(training, device, drawn)
         checkpoints = Checkpoints(self.checkpoint, settings, drawn)
-        with bar(self.progress, type(self).__name__, self._total_epochs()) as tell:
+        with progress_bar(self.progress, type(self).__name__, self._total_epochs()) as report:
             trainer = Trainer(
                 factory=self.model_factory,
                 data=training,
@@ -89,14 +94,14 @@ class Ensemble(ABC):
                 seed=checkpoints.seed,
                 optimizer=self._optimizer,
                 checkpoints=checkpoints,
-                tell=tell,
+                report_progress=report,
             )
             self._train(trainer)
         return self
 
     def _fingerprint(self, data: Data, device: Any, drawn: int) -> dict[str, Any]:
-        """Return all that the result depends on and that can be told from outside."""
-        # The same for every seed, also where the data are augmented at random.
+        """Return everything that the result depends on, as far as it can be compared."""
+        # A fixed seed, since data may be augmented at random.
         with seeded(device, 0):
             model, checksum = build(self.model_factory, data, device), data.fingerprint()
         optimizer = self._optimizer(list(model.parameters()))
@@ -120,78 +125,132 @@ class Ensemble(ABC):
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
-        """Return what the result depends on besides the parameters that all ensembles have."""
+        """Return the parameters of the subclass that the result depends on."""
 
     @abstractmethod
     def _total_epochs(self) -> int:
-        """Return how many epochs all members take at most."""
+        """Return the largest number of epochs of all members together."""
 
     @abstractmethod
     def _train(self, trainer: Trainer) -> None:
-        """Train the members and keep them in `members_`."""
-
-    def _fitted(self) -> None:
-        if not hasattr(self, "members_"):
-            raise NotFittedError(f"{type(self).__name__}: is not fitted; call fit first")
-        for model in self.members_:
-            model.eval()
+        """Train the members and set `members_`."""
 
     def predict_members(self, data: Any) -> Any:
-        """Return the probabilities of all members.
+        """Return the predictions of all members.
 
         Parameters
         ----------
         data : array-like, tensor, pair (X, y), Dataset or DataLoader
-            Labels are not looked at. A loader's dataset is predicted whole and in its own order.
+            Labels are ignored. The dataset of a loader is predicted as a whole and in order.
 
         Returns
         -------
         tensor of shape (N, M, K)
-            On the CPU, whatever `device` is.
+            On the CPU, independent of `device`.
         """
-        self._fitted()
-        return asked(self._ask, as_data(data, self.batch_size, labels=False))
+        if not hasattr(self, "members_"):
+            raise NotFittedError(f"{type(self).__name__}: is not fitted; call fit first")
+        for model in self.members_:
+            model.eval()
+        return predict_batches(self._predict_batch, as_data(data, self.batch_size, labels=False))
 
-    def _ask(self, x: Any) -> Any:
-        """Return what all members say about a batch, ``(n, M, K)``."""
+    def _predict_batch(self, x: Any) -> Any:
+        """Return the predictions of all members for a batch, ``(n, M, K)``."""
+        return torch.stack([softmax(logits(*pair)) for pair in self._inputs(x)], dim=1)
+
+    def _inputs(self, x: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield each member with the batch on its device and in its dtype."""
         device = as_device(self.device)
-        return torch.stack([softmax(logits(m, placed(x, m, device))) for m in self.members_], dim=1)
+        return ((model, to_device(x, model, device)) for model in self.members_)
 
     def predict_credal(self, data: Any) -> Any:
         """Return the convex hulls of the members' predictions; `data` as in `predict_members`."""
         return ConvexHull(self.predict_members(data))
 
 
-def asked(ask: Callable[[Any], Any], data: Data) -> Any:
-    """Return ``ask(x)`` of all batches as one tensor on the CPU, with one pass over the data."""
+class DeepEnsemble(Ensemble):
+    """Networks trained on the same data from different initial weights.
+
+    The credal set is the convex hull of their predictions.
+
+    Parameters
+    ----------
+    model_factory : callable
+        ``model_factory()`` returns a new `nn.Module` whose outputs are logits ``(n, K)``.
+    n_members : int, default=10
+        Number of networks.
+    epochs, batch_size, learning_rate, optimizer, device, random_state, checkpoint, progress
+        As in `RelativeLikelihoodEnsemble`.
+
+    Attributes
+    ----------
+    members_ : list of nn.Module
+        The trained networks.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from credalens.predictors.torch import DeepEnsemble
+    >>> X = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
+    >>> y = (X[:, 0] > 0).long()
+    >>> ensemble = DeepEnsemble(lambda: torch.nn.Linear(2, 2), 3, epochs=2, random_state=0)
+    >>> ensemble.fit((X, y)).predict_credal(X[:4])
+    ConvexHull(batch_shape=(4,), n_members=3, n_classes=2, dtype=float32)
+    """
+
+    def __init__(
+        self, model_factory: Callable[[], Any], n_members: int = 10, **settings: Any
+    ) -> None:
+        super().__init__(model_factory, **settings)
+        self.n_members = whole_number(n_members, "n_members", least=1)
+
+    def _settings(self) -> dict[str, Any]:
+        # Without n_members, so that a run can be continued with more members.
+        return {}
+
+    def _total_epochs(self) -> int:
+        return self.n_members * self.epochs
+
+    def _train(self, trainer: Trainer) -> None:
+        tasks = (self._task(i, len(trainer.data)) for i in range(self.n_members))
+        self.members_ = [trainer.train(task)[0] for task in tasks]
+
+    def _task(self, index: int, n_instances: int) -> Task:
+        return Task(index, f"member {index}", self.epochs, cross_entropy)
+
+
+def predict_batches(predict: Callable[[Any], Any], data: Data) -> Any:
+    """Return ``predict(x)`` of all batches as one tensor on the CPU."""
     with torch.no_grad():
-        return torch.cat([ask(x).cpu() for x, _ in data.in_order()])
+        return torch.cat([predict(x).cpu() for x, _ in data.in_order()])
 
 
 def softmax(outputs: Any) -> Any:
-    """Return probabilities, in float32 at least."""
+    """Return probabilities, at least in float32."""
     return torch.softmax(outputs, -1, torch.promote_types(outputs.dtype, torch.float32))
 
 
 @contextmanager
-def bar(progress: bool | None, what: str, total: int) -> Iterator[Callable[[str, int, int], None]]:
-    """Show the epochs done and the time left; by default on a terminal only.
+def progress_bar(
+    progress: bool | None, title: str, total: int
+) -> Iterator[Callable[[str, int, int], None]]:
+    """Show completed epochs and the remaining time; by default on a terminal, if rich is installed.
 
-    Gives a function to be called with the member's name, its epochs done and its epochs at most.
+    Yields a function of a member's name, its completed epochs and its largest number of epochs.
     """
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    if progress is None:
+        progress = sys.stderr.isatty() and find_spec("rich") is not None
+    if not progress:
         yield lambda name, done, most: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(what, total=total)
+    rich = require("rich.progress", "cli")
+    with rich.Progress(console=rich.Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
         before = 0
 
-        def tell(name: str, done: int, most: int) -> None:
+        def report(name: str, done: int, most: int) -> None:
             nonlocal before
-            shown.update(task, completed=before + done, description=name)
+            bar.update(task, completed=before + done, description=name)
             before += most if done == most else 0
 
-        yield tell
+        yield report

@@ -1,4 +1,4 @@
-"""Networks that say a lower and an upper probability of each class (Wang et al. 2024)."""
+"""Networks with lower and upper probabilities of each class (Wang et al. 2024)."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from typing import Any
 import torch
 from torch import nn
 
-from credalens._validation import positive, refuse, whole_number
-from credalens.predictors.torch.deep_ensemble import DeepEnsemble
-from credalens.predictors.torch.training import Task, as_device, placed
+from credalens._validation import whole_number
+from credalens.evaluation.arguments import fraction
+from credalens.predictors.torch.ensemble import DeepEnsemble
+from credalens.predictors.torch.training import Task, logits
 from credalens.sets import ProbabilityIntervals
 
 
 class IntervalHead(nn.Module):  # type: ignore[misc]
     r"""A last layer with an interval of logits for each class.
 
-    A linear layer gives a centre c and a half-width h >= 0 (softplus) for each class, and the
-    interval softmax puts each class, at either end of its interval, against the others' centres:
+    A linear layer returns a centre c and a half-width h >= 0 (softplus) for each class. The
+    interval softmax combines each end of a class with the centres of the other classes:
 
     .. math:: l_k = \frac{e^{c_k - h_k}}{e^{c_k - h_k} + \sum_{j \ne k} e^{c_j}}, \qquad
               u_k = \frac{e^{c_k + h_k}}{e^{c_k + h_k} + \sum_{j \ne k} e^{c_j}}
 
     With ``z_k = c_k - log sum_{j != k} exp c_j`` these are ``sigmoid(z - h)`` and
-    ``sigmoid(z + h)``. The layer returns these two logits, `interval_bounds` makes probabilities of
-    them and `interval_loss` trains them.
+    ``sigmoid(z + h)``. The layer returns these two logits; `interval_bounds` converts them to
+    probabilities, and `interval_loss` is their loss.
 
     Parameters
     ----------
     in_features : int
-        Number of features that come in.
+        Number of input features.
     n_classes : int
         At least 2.
 
@@ -62,8 +63,8 @@ class IntervalHead(nn.Module):  # type: ignore[misc]
 
 def _log_sum_of_others(c: Any) -> Any:
     """Return ``log sum_{j != k} exp c_j`` for each k, in O(K) and without cancellation."""
-    # What is left without class k is exact from the whole sum as long as k holds at most half of
-    # it; the largest class alone may hold more, and its others are summed up by themselves.
+    # Subtracting class k from the whole sum is accurate if k has at most half of it. Only the
+    # largest class can have more; its others are summed separately.
     largest = torch.zeros_like(c, dtype=torch.bool)
     largest.scatter_(-1, c.argmax(dim=-1, keepdim=True), True)
     others = c.masked_fill(largest, -torch.inf).logsumexp(dim=-1, keepdim=True)
@@ -75,10 +76,9 @@ def _log_sum_of_others(c: Any) -> Any:
 def interval_bounds(logits: Any) -> tuple[Any, Any]:
     """Return the lower and upper probabilities ``(..., K)`` of an `IntervalHead`'s outputs.
 
-    The softmax of the centres lies between them, so that the box is never empty. The interval
-    softmax alone is not reachable (where h is 0 for all classes but one, that one has no room
-    either); each bound is narrowed to what a distribution in the box attains, which leaves the set
-    as it is.
+    The softmax of the centres lies between them, so the intervals contain a distribution. Bounds
+    are narrowed to reachable ones, i.e. those attained by a distribution within all intervals,
+    which does not change the set.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def interval_bounds(logits: Any) -> tuple[Any, Any]:
 
     Examples
     --------
-    An upper bound of 0.9 cannot be reached where the other class has at least 0.2:
+    An upper bound of 0.9 is not reachable if the other class has at least 0.2:
 
     >>> import torch
     >>> from credalens.predictors.torch import interval_bounds
@@ -104,35 +104,34 @@ def interval_bounds(logits: Any) -> tuple[Any, Any]:
     low_sum, high_sum = lower.sum(-1, keepdim=True), upper.sum(-1, keepdim=True)
     narrow = torch.maximum(lower, 1 - (high_sum - upper))
     high = torch.minimum(upper, 1 - (low_sum - lower))
-    # Where the box is a point, rounding may put the ends the wrong way round.
+    # If the set is a single point, rounding may exchange the ends.
     return torch.minimum(narrow, high), high
 
 
 def interval_loss(logits: Any, y: Any, hardest: float = 0.5) -> Any:
     """Return the loss of an `IntervalHead`'s outputs ``(n, 2, K)`` for labels ``(n,)``.
 
-    The cross-entropy of the upper bounds over the batch, which is the optimistic side and is
-    trained as usual, plus that of the lower bounds over the `hardest` share of it, the instances
-    where the pessimistic side does worst: those stand for a distribution other than the one that
-    was sampled, and keep the interval open where it is needed.
+    The cross-entropy of the upper bounds over the batch, plus that of the lower bounds over the
+    `hardest` share of the batch, the instances with the largest loss of the lower bounds. These
+    represent a shifted distribution and keep the intervals wide where the lower bounds are poor.
 
     Parameters
     ----------
     logits : tensor of shape (n, 2, K)
-        What `IntervalHead` returns.
+        Outputs of `IntervalHead`.
     y : tensor of int, shape (n,)
         The true classes, from 0 to K - 1.
-    hardest : float, default=0.5
-        Share of the batch on which the lower bounds are trained, in (0, 1]; at least one instance.
+    hardest : float in (0, 1], default=0.5
+        Share of the batch on which the lower bounds are trained; at least one instance.
 
     Returns
     -------
     tensor of shape ()
-        The loss, to be differentiated.
+        The loss.
 
     Examples
     --------
-    Bounds 1/3 and 2/3 for the true class of either of two instances:
+    Bounds 1/3 and 2/3 for the true class of both instances:
 
     >>> import torch
     >>> from credalens.predictors.torch import interval_loss
@@ -149,16 +148,16 @@ def interval_loss(logits: Any, y: Any, hardest: float = 0.5) -> Any:
 
 
 class CredalDeepEnsemble(DeepEnsemble):
-    """Networks with interval heads; the box with the means of their bounds.
+    """Networks with interval heads; probability intervals from the means of their bounds.
 
     Parameters
     ----------
     model_factory : callable
-        ``model_factory()`` returns a fresh `nn.Module` that ends in an `IntervalHead`.
+        ``model_factory()`` returns a new `nn.Module` that ends in an `IntervalHead`.
     n_members : int, default=5
         Number of networks.
-    hardest : float, default=0.5
-        The share of each batch on which the lower bounds are trained, in (0, 1].
+    hardest : float in (0, 1], default=0.5
+        Share of each batch on which the lower bounds are trained.
     epochs, batch_size, learning_rate, optimizer, device, random_state, checkpoint, progress
         As in `RelativeLikelihoodEnsemble`.
 
@@ -193,9 +192,7 @@ class CredalDeepEnsemble(DeepEnsemble):
         **settings: Any,
     ) -> None:
         super().__init__(model_factory, n_members, **settings)
-        self.hardest = positive(hardest, "hardest")
-        if self.hardest > 1:
-            refuse("hardest", f"is {hardest!r}", "pass a share of the batch in (0, 1]")
+        self.hardest = fraction(hardest, "hardest", one=True)
 
     def _settings(self) -> dict[str, Any]:
         return {"hardest": self.hardest}
@@ -207,29 +204,15 @@ class CredalDeepEnsemble(DeepEnsemble):
         """Return the reachable bounds of all members, a tensor ``(N, M, 2, K)`` on the CPU."""
         return super().predict_members(data)
 
-    def _ask(self, x: Any) -> Any:
-        device = as_device(self.device)
-        ends = torch.stack([_ends(m, placed(x, m, device)) for m in self.members_], dim=1)
-        return torch.stack(interval_bounds(ends), dim=-2)
+    def _predict_batch(self, x: Any) -> Any:
+        ends = [logits(model, inputs, ends=(2,)) for model, inputs in self._inputs(x)]
+        return torch.stack(interval_bounds(torch.stack(ends, dim=1)), dim=-2)
 
     def predict_credal(self, data: Any) -> Any:
-        """Return the boxes with the means of the members' bounds, reachable as those are."""
+        """Return the probability intervals with the means of the members' bounds."""
         bounds = self.predict_members(data).mean(dim=1)
         return ProbabilityIntervals(bounds[:, 0], bounds[:, 1])
 
 
-def _ends(model: Any, x: Any) -> Any:
-    ends = model(x)
-    if not isinstance(ends, torch.Tensor) or ends.ndim != 3 or ends.shape[:2] != (len(x), 2):
-        shape = getattr(ends, "shape", type(ends).__name__)
-        refuse("model_factory", f"made a model that turns {tuple(x.shape)} into {shape}",
-               "let it end in an IntervalHead, shape (n, 2, K)")  # fmt: skip
-    return ends
-
-
 def _loss(model: Any, x: Any, y: Any, hardest: float) -> Any:
-    ends = _ends(model, x)
-    if len(y) and int(y.max()) >= ends.shape[2]:
-        refuse("y", f"holds class {int(y.max())}, but the head has {ends.shape[2]}",
-               "number the classes from 0, or give the head more")  # fmt: skip
-    return interval_loss(ends, y, hardest)
+    return interval_loss(logits(model, x, y, ends=(2,)), y, hardest)

@@ -1,4 +1,4 @@
-"""The one training loop, and what it is sure of: seeds, devices, finite losses, checkpoints."""
+"""The training loop of all networks: seeds, devices, validation of batches, checkpoints."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 import torch
 from torch import nn
 
-from credalens._validation import refuse
+from credalens._validation import raise_invalid
 from credalens.predictors.torch.checkpoints import Checkpoints
 from credalens.predictors.torch.data import Data
 
 #: Loss of a batch: ``loss(model, x, y)``, a scalar tensor.
 Loss = Callable[[Any, Any, Any], Any]
-#: Asked after a batch, ``stop(model, loss)`` with its loss, or after an epoch, with None.
+#: Stopping criterion ``stop(model, loss)``, with the loss after a batch and None after an epoch.
 Stop = Callable[[Any, float | None], bool]
 
-#: Seeds are drawn for these purposes, each with its own numbers.
+#: Purposes of derived seeds.
 BUILD, EPOCH, EVALUATION, SAMPLE = range(4)
 
 
 @dataclass(frozen=True)
 class Task:
-    """One member to be trained.
+    """The training of one member.
 
-    `prepare` is given the fresh network and returns what is trained. `every` is the number of
-    batches between two questions to `stop`; 0 asks after epochs alone.
+    `prepare` modifies the new network before training. `every` is the number of batches between
+    two calls of `stop`; with 0 it is called after epochs only.
     """
 
     index: int
@@ -44,16 +44,8 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A trained member, and whether `stop` was content with it."""
-
-    model: Any
-    stopped: bool
-
-
-@dataclass(frozen=True)
 class Trainer:
-    """Trains one member after the other, on the same data in the same way."""
+    """Trains members one after the other on the same data."""
 
     factory: Callable[[], Any]
     data: Data
@@ -61,48 +53,47 @@ class Trainer:
     seed: int
     optimizer: Callable[[Any], Any]
     checkpoints: Checkpoints
-    tell: Callable[[str, int, int], None]
-    _made: WeakSet[Any] = field(default_factory=WeakSet)
+    #: Called with the name of a member, its completed epochs and its largest number of epochs.
+    report_progress: Callable[[str, int, int], None]
+    _created: WeakSet[Any] = field(default_factory=WeakSet)
 
-    def fresh(self, index: int) -> Any:
-        """Return the network with which a member begins."""
-        with seeded(self.device, derived(self.seed, BUILD, index)):
+    def new_model(self, index: int) -> Any:
+        """Return the initial network of a member."""
+        with seeded(self.device, derived_seed(self.seed, BUILD, index)):
             model = build(self.factory, self.data, self.device)
-        if model in self._made:
-            refuse("model_factory", "returned the same network twice", "return a fresh one")
-        self._made.add(model)
+        if model in self._created:
+            raise_invalid("model_factory", "returned the same network twice", "return a new one")
+        self._created.add(model)
         return model
 
-    def train(self, task: Task) -> Trained:
-        """Train a member, or take it from the checkpoints.
+    def train(self, task: Task) -> tuple[Any, bool]:
+        """Train a member or load it from a checkpoint; return it and whether `stop` ended it.
 
-        Each epoch has a seed of its own, so that an interrupted run needs no generator's state to
-        go on exactly as it would have.
+        Each epoch has its own seed, so that an interrupted run resumes exactly without the states
+        of random generators.
         """
-        model = self.fresh(task.index)
+        model = self.new_model(task.index)
         model = model if task.prepare is None else task.prepare(model)
-        kept = self.checkpoints.load_member(task.index)
-        if kept is not None:
-            model.load_state_dict(kept["model"])
-            self.tell(task.name, task.epochs, task.epochs)
-            return Trained(model.eval(), bool(kept["stopped"]))
-        stopped = self._run(task, model)
-        self.tell(task.name, task.epochs, task.epochs)
-        state = {"model": model.state_dict(), "stopped": stopped}
-        self.checkpoints.save_member(task.index, state)
-        return Trained(model.eval(), stopped)
+        saved = self.checkpoints.load_member(task.index)
+        if saved is None:
+            saved = {"stopped": self._run(task, model), "model": model.state_dict()}
+            self.checkpoints.save_member(task.index, saved)
+        else:
+            model.load_state_dict(saved["model"])
+        self.report_progress(task.name, task.epochs, task.epochs)
+        return model.eval(), bool(saved["stopped"])
 
     def _run(self, task: Task, model: Any) -> bool:
         optimizer = self.optimizer([p for p in model.parameters() if p.requires_grad])
         first = 0
-        kept = self.checkpoints.load_current(task.index)
-        if kept is not None:
-            model.load_state_dict(kept["model"])
-            optimizer.load_state_dict(kept["optimizer"])
-            first = kept["epochs"]
+        saved = self.checkpoints.load_current(task.index)
+        if saved is not None:
+            model.load_state_dict(saved["model"])
+            optimizer.load_state_dict(saved["optimizer"])
+            first = saved["epochs"]
         for epoch in range(first, task.epochs):
-            self.tell(task.name, epoch, task.epochs)
-            with seeded(self.device, derived(self.seed, EPOCH, task.index, epoch)) as seed:
+            self.report_progress(task.name, epoch, task.epochs)
+            with seeded(self.device, derived_seed(self.seed, EPOCH, task.index, epoch)) as seed:
                 stopped = self._epoch(task, model, optimizer, epoch, seed)
             if stopped or (task.stop is not None and task.stop(model, None)):
                 return True
@@ -112,40 +103,36 @@ class Trainer:
 
     def _epoch(self, task: Task, model: Any, optimizer: Any, epoch: int, seed: int) -> bool:
         model.train()
-        for number, (x, y) in enumerate(self.data.shuffled(seed), start=1):
-            x, y = placed(x, model, self.device), labels(y, len(x), self.device)
+        for number, (x, y) in enumerate(self.data.shuffled(seed)):
+            x, y = to_device(x, model, self.device), labels(y, len(x), self.device)
             optimizer.zero_grad(set_to_none=True)
             loss = task.loss(model, x, y)
             value = float(loss.detach())
             if not math.isfinite(value):
-                _refuse_loss(value, x, f"{task.name}, epoch {epoch}, batch {number - 1}")
+                where = f"({task.name}, epoch {epoch}, batch {number}, zero-based)"
+                if x.is_floating_point() and not bool(torch.isfinite(x).all()):
+                    raise_invalid("data", f"contains NaN or infinity {where}", "drop or impute it")
+                raise FloatingPointError(
+                    f"the loss became {value} {where}; lower learning_rate, or scale the inputs"
+                )
             loss.backward()
             optimizer.step()
-            due = task.every > 0 and number % task.every == 0
+            due = task.every > 0 and (number + 1) % task.every == 0
             if due and task.stop is not None and task.stop(model, value):
                 return True
         return False
 
 
-def _refuse_loss(value: float, x: Any, where: str) -> NoReturn:
-    if x.is_floating_point() and not bool(torch.isfinite(x).all()):
-        refuse("data", f"holds NaN or infinity ({where}, zero-based)", "drop or impute it first")
-    raise FloatingPointError(
-        f"the loss became {value} ({where}, zero-based); lower learning_rate, or scale the inputs"
-    )
-
-
-def derived(seed: int, *purpose: int) -> int:
-    """Return a seed for one purpose, which tells nothing about the others."""
+def derived_seed(seed: int, *purpose: int) -> int:
+    """Return an independent seed for one purpose."""
     state = np.random.SeedSequence([seed, *purpose]).generate_state(1, np.uint64)
     return int(state[0] >> np.uint64(1))
 
 
 @contextmanager
 def seeded(device: Any, seed: int) -> Iterator[int]:
-    """Seed the generators that `device` draws from, and leave them as they were after the block."""
-    # torch.manual_seed would seed every kind of device there is, which takes milliseconds and
-    # reaches farther than the block.
+    """Seed the global generators that `device` uses, and restore their states afterwards."""
+    # torch.manual_seed would seed the generators of all devices, which takes milliseconds.
     generators = [torch.default_generator]
     if device.type in ("cuda", "xpu"):
         library = getattr(torch, device.type)
@@ -162,50 +149,57 @@ def seeded(device: Any, seed: int) -> Iterator[int]:
 
 
 def as_device(device: Any) -> Any:
-    """Return a device on which numbers can be computed."""
+    """Return a device that is available for computations; None is the CPU."""
     try:
         found = torch.device("cpu" if device is None else device)
         torch.empty(1, device=found)
     except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).split("\n")[0]
-        refuse("device", f"is {device!r}, which cannot be used here ({reason})",
-               "pass None for the CPU, or a device that torch has")  # fmt: skip
+        raise_invalid(
+            "device",
+            f"is {device!r}, which cannot be used here ({reason})",
+            "pass None for the CPU, or a device that torch has",
+        )
     if found.type == "meta":
-        refuse("device", "is 'meta', which holds no numbers", "pass None for the CPU, or a GPU")
+        raise_invalid("device", "is 'meta', which has no data", "pass None for the CPU")
     return found
 
 
 def build(factory: Callable[[], Any], data: Data, device: Any) -> Any:
-    """Return a fresh network on `device`, its lazy layers made by a first look at the data."""
+    """Return a new network on `device`, with lazy layers initialised from the data."""
     model = factory()
     if not isinstance(model, nn.Module):
-        refuse("model_factory", f"returned {type(model).__name__}", "return a fresh nn.Module")
+        raise_invalid("model_factory", f"returned {type(model).__name__}", "return a new nn.Module")
     model.to(device)
     if any(isinstance(p, nn.parameter.UninitializedParameter) for p in model.parameters()):
         with evaluating(model):
-            model(placed(next(data.in_order())[0][:1], model, device))
+            model(to_device(next(data.in_order())[0][:1], model, device))
     return model
 
 
-def placed(x: Any, model: Any, device: Any) -> Any:
-    """Return `x` on `device`; floating numbers in the precision of the model's own."""
+def to_device(x: Any, model: Any, device: Any) -> Any:
+    """Return `x` on `device`, floating-point values in the dtype of the model's parameters."""
     if not x.is_floating_point():
         return x.to(device, non_blocking=True)
-    # Arrays come as float64 by default, networks as float32.
-    kinds = (p.dtype for p in model.parameters() if p.is_floating_point())
-    return x.to(device, next(kinds, x.dtype), non_blocking=True)
+    dtypes = (p.dtype for p in model.parameters() if p.is_floating_point())
+    return x.to(device, next(dtypes, x.dtype), non_blocking=True)
 
 
 def labels(y: Any, n: int, device: Any) -> Any:
     """Return the class indices of a batch of n on `device`."""
     if y is None:
-        refuse("data", "has no labels", "pass (X, y), a dataset of (x, y), or a DataLoader of one")
+        raise_invalid(
+            "data", "has no labels", "pass (X, y), a dataset of (x, y), or a DataLoader of one"
+        )
     y = torch.as_tensor(y)
     if y.is_floating_point() or y.is_complex() or y.dtype == torch.bool or y.shape != (n,):
-        refuse("y", f"has dtype {y.dtype} and shape {tuple(y.shape)} in a batch of {n}",
-               "pass one integer class index per instance")  # fmt: skip
+        raise_invalid(
+            "y",
+            f"has dtype {y.dtype} and shape {tuple(y.shape)} in a batch of {n}",
+            "pass one integer class index per instance",
+        )
     if len(y) and int(y.min()) < 0:
-        refuse("y", f"holds {int(y.min())}", "classes are numbered from 0")
+        raise_invalid("y", f"contains {int(y.min())}", "classes are numbered from 0")
     return y.to(device, torch.long, non_blocking=True)
 
 
@@ -214,22 +208,34 @@ def cross_entropy(model: Any, x: Any, y: Any) -> Any:
     return nn.functional.cross_entropy(logits(model, x, y), y)
 
 
-def logits(model: Any, x: Any, y: Any = None) -> Any:
-    """Return the outputs ``(n, K)`` of a model, which must have room for the labels."""
+def logits(model: Any, x: Any, y: Any = None, *, ends: tuple[int, ...] = ()) -> Any:
+    """Return the outputs ``(n, *ends, K)`` of a model; raise ValueError if `y` has larger labels.
+
+    `ends` is ``(2,)`` for models that end in an `IntervalHead`.
+    """
     outputs = model(x)
-    if not isinstance(outputs, torch.Tensor) or outputs.ndim != 2 or len(outputs) != len(x):
-        shape = getattr(outputs, "shape", type(outputs).__name__)
-        refuse("model_factory", f"made a model that turns {tuple(x.shape)} into {shape}",
-               "return one row of logits per instance, shape (n, K)")  # fmt: skip
-    if y is not None and len(y) and int(y.max()) >= outputs.shape[1]:
-        refuse("y", f"holds class {int(y.max())}, but the model has {outputs.shape[1]} outputs",
-               "number the classes from 0, or give the last layer an output for each")  # fmt: skip
+    expected = (len(x), *ends)
+    tensor = isinstance(outputs, torch.Tensor)
+    if not tensor or outputs.shape[:-1] != expected:
+        shape = tuple(outputs.shape) if tensor else type(outputs).__name__
+        fix = "end in an IntervalHead, shape (n, 2, K)" if ends else "return logits of shape (n, K)"
+        raise_invalid(
+            "model_factory",
+            f"returned a model that maps {tuple(x.shape)} to {shape}",
+            f"it must {fix}",
+        )
+    if y is not None and len(y) and int(y.max()) >= outputs.shape[-1]:
+        raise_invalid(
+            "y",
+            f"contains class {int(y.max())}, but the model has {outputs.shape[-1]} outputs",
+            "number the classes from 0, or add outputs to the last layer",
+        )
     return outputs
 
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Put a model into evaluation mode without gradients, and every layer back after it."""
+    """Set a model to evaluation mode without gradients, and restore the modes afterwards."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -245,15 +251,14 @@ def mean_log_likelihood(
 ) -> float:
     """Return the mean of ``log p(y | x)`` over all data, in evaluation mode.
 
-    No term is positive, so that a partial sum bounds the whole from above: where the bound falls
-    below `floor`, it is returned and the rest is not computed. Random augmentations in the data are
-    seeded, the same for every model.
+    No term is positive, so a partial sum is an upper bound: once it is below `floor`, it is
+    returned and the remaining terms are not computed. Random augmentations of the data are seeded.
     """
     total, n = 0.0, len(data)
     with seeded(device, seed), evaluating(model):
         for x, y in data.in_order():
             y = labels(y, len(x), device)
-            outputs = logits(model, placed(x, model, device), y)
+            outputs = logits(model, to_device(x, model, device), y)
             losses = nn.functional.cross_entropy(outputs, y, reduction="none")
             total -= float(losses.cpu().double().sum())
             if total < floor * n:

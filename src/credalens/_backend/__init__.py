@@ -1,0 +1,57 @@
+"""Array backends (NumPy, PyTorch, JAX, Dask), dispatch, and the loop over instances."""
+
+from credalens._backend.backend import (
+    LAZY,
+    NUMPY,
+    Array,
+    Backend,
+    TensorT,
+    backend_of,
+    concrete_values,
+    has_values,
+    is_lazy,
+    is_tensor,
+    namespace,
+    stop_gradient,
+    to_numpy,
+    tree_map,
+)
+from credalens._backend.batching import (
+    BLOCK_BYTES,
+    DEFAULT_THREADS,
+    as_contiguous,
+    blocks,
+    first_invalid_row,
+    map_instances,
+    num_threads,
+    rows_in_cache,
+)
+from credalens._backend.dispatch import PRIMITIVES, primitive, set_function
+
+__all__ = [
+    "BLOCK_BYTES",
+    "DEFAULT_THREADS",
+    "LAZY",
+    "NUMPY",
+    "PRIMITIVES",
+    "Array",
+    "Backend",
+    "TensorT",
+    "as_contiguous",
+    "backend_of",
+    "blocks",
+    "concrete_values",
+    "first_invalid_row",
+    "has_values",
+    "is_lazy",
+    "is_tensor",
+    "map_instances",
+    "namespace",
+    "num_threads",
+    "primitive",
+    "rows_in_cache",
+    "set_function",
+    "stop_gradient",
+    "to_numpy",
+    "tree_map",
+]

@@ -1,0 +1,220 @@
+"""Dispatch: the one place that decides which code computes a query, and on which device.
+
+A *primitive* is an operation of a credal set: a NumPy implementation, usually a kernel, and
+optionally one in the array API for tensors (``native``) and a vector-Jacobian product (``vjp``).
+
+============================================  ====================================================
+arrays of the set                             computed by
+============================================  ====================================================
+NumPy                                         the NumPy implementation
+PyTorch and JAX in host memory, no gradient   the NumPy implementation, on shared memory
+Dask                                          one task per chunk, when the result is computed
+PyTorch in host memory with a gradient        the NumPy implementation with its VJP, if it has one
+other tensors: another device, JAX tracers    the native implementation; without one, the NumPy
+                                              implementation on a copy in host memory, with its VJP
+============================================  ====================================================
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+
+from credalens._backend.backend import NUMPY, Array, Backend, is_lazy, tree_map
+from credalens._backend.host_callback import VJP, host_callback
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One operation of a representation, with its implementations."""
+
+    #: Class and name, such as ``ConvexHull.maximin``.
+    name: str
+    #: Core dimensions, where ``Q`` stands for the arrays of the set: ``Q,(k)->()`` has an argument
+    #: with one row per instance, ``Q->(),()`` two results per instance, ``Q->Q`` returns sets.
+    signature: str
+    numpy: Callable[..., Any]
+    #: Takes a set of tensors; returns NotImplemented for arguments that it does not support.
+    native: Callable[..., Any] | None = None
+    #: Takes the arguments; returns a VJP, or None if there is none for these arguments.
+    vjp: Callable[..., VJP | None] | None = None
+
+    @property
+    def supports(self) -> dict[str, str]:
+        """How the primitive is computed on a device, and how its gradient is."""
+        device = "native" if self.native else "through the host"
+        gradient = "VJP" if self.vjp else "automatic" if self.native else "none"
+        return {"device": device, "gradient": gradient}
+
+
+#: Every primitive, in the order of definition.
+PRIMITIVES: list[Primitive] = []
+
+
+def primitive(
+    signature: str,
+    *,
+    native: Callable[..., Any] | None = None,
+    vjp: Callable[..., VJP | None] | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a method of a set a primitive; its body is the NumPy implementation."""
+
+    def decorate(numpy: Callable[P, R]) -> Callable[P, R]:
+        entry = Primitive(numpy.__qualname__, signature, numpy, native, vjp)
+        PRIMITIVES.append(entry)
+
+        @functools.wraps(numpy)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.backend is NUMPY:
+                return numpy(self, *args, **kwargs)
+            return call(entry, self, args, kwargs)
+
+        return method  # type: ignore[return-value]
+
+    return decorate
+
+
+def call(entry: Primitive, Q: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a primitive for a set that does not hold NumPy arrays."""
+    backend, name = Q.backend, entry.name.rpartition(".")[2]
+    if backend.placement == "host":
+        return to_backend(entry.numpy(Q.to_numpy_backed(), *args, **kwargs), backend)
+    if backend.placement == "lazy":
+        if "(v," in entry.signature:
+            raise ValueError(
+                f"{name}: the number of points depends on the data, which Dask has not computed; "
+                "compute the arrays first, or use Q.to_hull()"
+            )
+        n = entry.signature.partition("->")[0].count("(")
+        n = n if any(is_lazy(x) or np.ndim(x) > 1 for x in args[:n]) else 0
+        return Q._lazy.map(_Call(name, args[n:], kwargs), args[:n])
+    vjp = entry.vjp(*args, **kwargs) if entry.vjp else None
+    if entry.native is not None and not (vjp and backend.kernels_can_read):
+        result = entry.native(Q, *args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    if vjp is not None:
+
+        def forward(array: Array) -> Any:
+            return entry.numpy(Q._from_validated((array,), NUMPY), *args, **kwargs)
+
+        n_outputs = entry.signature.partition("->")[2].count("(")
+        return host_callback(forward, vjp, n_outputs, Q._arrays[0], Q.array_names[0])
+    if backend.grad:
+        raise_no_gradient(backend, name, Q.array_names[0])
+    return to_backend(entry.numpy(Q.to_numpy_backed(), *args, **kwargs), backend)
+
+
+def to_backend(result: Any, backend: Backend) -> Any:
+    """Return arrays and sets that were computed on the host as those of `backend`."""
+
+    def change(x: Any) -> Any:
+        return x.with_backend(backend) if hasattr(x, "with_backend") else backend.wrap(x)
+
+    return tree_map(change, result)
+
+
+def raise_no_gradient(backend: Backend, operation: str, name: str) -> NoReturn:
+    """Raise the error for an operation without a gradient."""
+    if backend.traced:
+        raise ValueError(
+            f"{name}: is traced by JAX, and {operation!r} has neither a closed form nor a gradient "
+            "there; call it outside of jit, grad and vmap"
+        )
+    raise ValueError(
+        f"{name}: requires grad, and {operation!r} has no gradient; pass {name}.detach(), or use "
+        "total variation, Wasserstein, entropies, the exact Hartley measure, or total and "
+        "epistemic uncertainty of any distance of credalens"
+    )
+
+
+@dataclass(frozen=True)
+class _Call:
+    """Call a method, by name, or a function of a set; unlike a closure it can be pickled."""
+
+    function: str | Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __call__(self, Q: Any, *batched: Any) -> Any:
+        function = self.function
+        function = getattr(type(Q), function) if isinstance(function, str) else function
+        return function(Q, *batched, *self.args, **self.kwargs)
+
+
+def set_function(
+    from_array: Callable[..., Any], convert: Callable[..., Any], draw_seed: Callable[[Any], int]
+) -> Callable[..., Callable[[F], F]]:
+    """Return a decorator for functions of credal sets, such as measures.
+
+    The decorated function accepts NumPy arrays, which `from_array` makes sets of, and whatever
+    `convert` makes sets of. It is written for a set: it calls queries and combines their results
+    with functions of their array namespace. For Dask arrays one task per chunk runs the whole
+    function. `draw_seed` turns a ``random_state`` into a seed that all chunks share.
+    """
+
+    def decorator(numpy_fast_path: Callable[[Array], Any] | None = None) -> Callable[[F], F]:
+        def decorate(function: F) -> F:
+            signature = inspect.signature(function)
+            first = next(iter(signature.parameters))
+
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if not args:
+                    signature.bind_partial(**kwargs)  # raises the usual TypeError
+                    args = (
+                        (kwargs.pop(first),) if first in kwargs else signature.bind(**kwargs).args
+                    )
+                given = args[0]
+                if numpy_fast_path and type(given) is np.ndarray and len(args) == 1 and not kwargs:
+                    result = numpy_fast_path(given)
+                    if result is not None:
+                        return result
+                convert_given = from_array if type(given) is np.ndarray else convert
+                Q = convert_given(given, validate="later")
+                backend = Q.backend
+                if backend is NUMPY:
+                    result = function(Q, *args[1:], **kwargs)
+                    double = type(given) is np.ndarray and given.dtype == np.float64
+                    return result if double and given.ndim > 2 else _finish(result, Q)
+                if backend.placement == "lazy":
+                    if "random_state" in signature.parameters:
+                        bound = signature.bind(*args, **kwargs)
+                        state = bound.arguments.get("random_state")
+                        bound.arguments["random_state"] = draw_seed(state)
+                        args, kwargs = bound.args, bound.kwargs
+                    return Q._lazy.map(_Call(wrapper, args[1:], kwargs))
+                if backend.placement == "host":
+                    Q = Q.to_numpy_backed()
+                return to_backend(function(Q, *args[1:], **kwargs), backend)
+
+            return wrapper  # type: ignore[return-value]
+
+        return decorate
+
+    return decorator
+
+
+def _finish(result: Any, Q: Any) -> Any:
+    """Return results in the dtype of the set, as scalars for a single set, with its labels."""
+
+    def change(x: Any) -> Any:
+        array = np.asarray(x)
+        return array.astype(Q.dtype, copy=False)[()] if array.dtype.kind == "f" else array[()]
+
+    result = tree_map(change, result)
+    if Q.index is not None:
+        for one in result.values() if isinstance(result, dict) else (result,):
+            for labelled in (one, *(getattr(one, name, None) for name in ("total", "aleatoric"))):
+                if hasattr(labelled, "index"):
+                    labelled.__dict__["index"] = Q.index
+    return result

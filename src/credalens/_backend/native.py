@@ -1,0 +1,183 @@
+"""Closed forms in the array API, for tensors that stay on their device.
+
+The member, pair or class that attains a minimum or maximum is found without recording a gradient;
+only its term is evaluated with one. So little memory is needed beyond the input, and where choices
+tie, the gradient is that of one of them.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from credalens._backend.backend import Array, backend_of, is_tensor, namespace, stop_gradient
+
+#: Numbers that a step over a block of instances may hold at once.
+BLOCK_NUMBERS = 1 << 24
+
+
+def wide_dtype(x: Any) -> Any:
+    """Return the dtype for sums: double precision if the library and the device support it."""
+    xp = namespace(x)
+    if backend_of(x).library == "jax":
+        return xp.float64 if sys.modules["jax"].config.jax_enable_x64 else xp.float32
+    return xp.float32 if x.device.type == "mps" else xp.float64
+
+
+def widen(x: Any) -> Any:
+    """Return `x` in the dtype for sums."""
+    return namespace(x).astype(x, wide_dtype(x), copy=False)
+
+
+def numpy_dtype(x: Any) -> np.dtype[Any]:
+    """Return the NumPy dtype of `x`, float32 if NumPy does not have it."""
+    name = str(x.dtype).rpartition(".")[2]
+    return np.dtype(name if name in ("float16", "float32", "float64") else "float32")
+
+
+def asarray_like(array: Any, like: Any) -> Any:
+    """Return a NumPy array on the device of `like`, in the dtype for sums; tensors as they are."""
+    if is_tensor(array) or not is_tensor(like):
+        return array
+    device = {} if backend_of(like).library == "jax" else {"device": like.device}
+    # A copy: PyTorch warns of read-only memory.
+    return namespace(like).asarray(np.array(array), dtype=wide_dtype(like), **device)
+
+
+def complement(p: Any) -> Any:
+    """Return one minus probabilities that rounding may have left above 1."""
+    return namespace(p).clip(1.0 - p, 0.0, None)
+
+
+def clip_values(x: Any, low: Any, high: Any) -> Any:
+    """Return `x` clipped to [low, high]; the gradient is that of `x`."""
+    if not is_tensor(x):
+        return np.clip(x, low, high)
+    return x + stop_gradient(namespace(x).clip(x, low, high) - x)
+
+
+def zeros_like(value: Any) -> Any:
+    """Return the error of exact values: zeros without a gradient."""
+    return 0 * stop_gradient(value) if is_tensor(value) else np.zeros_like(value)
+
+
+def copy(x: Any) -> Any:
+    """Return a copy with the gradient of `x`; JAX arrays are immutable and are not copied."""
+    return x.clone() if hasattr(x, "clone") else x
+
+
+def map_blocks(function: Callable[[Any], Any], x: Any, numbers: int) -> Any:
+    """Run `function` over blocks of the instances of ``(..., M, K)`` and concatenate the results.
+
+    `numbers` is the size of its temporaries per instance.
+    """
+    xp, lead = namespace(x), tuple(x.shape[:-2])
+    flat = xp.reshape(x, (math.prod(lead), *x.shape[-2:]))
+    step = max(1, BLOCK_NUMBERS // max(1, numbers))
+    parts = [function(flat[i : i + step]) for i in range(0, max(1, flat.shape[0]), step)]
+    whole = parts[0] if len(parts) == 1 else xp.concat(parts)
+    return xp.reshape(whole, (*lead, *whole.shape[1:]))
+
+
+def take_rows(x: Any, index: Any) -> Any:
+    """Return row ``index[b]`` of each ``(b, M, K)``."""
+    xp = namespace(x)
+    index = xp.broadcast_to(index[:, None, None], (x.shape[0], 1, x.shape[2]))
+    return xp.take_along_axis(x, index, axis=1)[:, 0, :]
+
+
+def norm(x: Any, order: float) -> Any:
+    """Return the 1, 2 or infinity norm along the last axis, with gradient 0 at 0."""
+    xp = namespace(x)
+    if order == 2:
+        square = xp.sum(x * x, axis=-1)
+        positive = square > 0
+        root = xp.sqrt(xp.where(positive, square, xp.ones_like(square)))
+        return xp.where(positive, root, 0.0 * square)
+    return xp.sum(xp.abs(x), axis=-1) if order == 1 else xp.max(xp.abs(x), axis=-1)
+
+
+def matmul(x: Any, matrix: Array | None) -> Any:
+    """Return ``x @ matrix`` in the dtype for sums; None stands for the identity."""
+    return widen(x) if matrix is None else namespace(x).matmul(widen(x), asarray_like(matrix, x))
+
+
+def _group_size(n_members: int, n_features: int) -> int:
+    """Return how many rows to compare at a time: at most 16 steps, each one a launch."""
+    return min(n_members, max(-(-n_members // 16), (1 << 12) // max(1, n_members * n_features)))
+
+
+def _widest_pair(x: Any, order: float) -> tuple[Any, Any]:
+    """Return the two rows of each ``(b, M, F)`` with the largest distance; O(M^2 F) operations."""
+    xp, x = namespace(x), stop_gradient(x)
+    best = xp.zeros_like(x[:, 0, 0])
+    first = second = xp.zeros_like(xp.argmax(x[:, 0, :], axis=-1))
+    step = _group_size(*x.shape[1:])
+    for start in range(0, x.shape[1], step):
+        stop = min(x.shape[1], start + step)
+        distance = norm(x[:, start:stop, None, :] - x[:, None, :stop, :], order)
+        flat = xp.reshape(distance, (x.shape[0], (stop - start) * stop))
+        top, index = xp.max(flat, axis=1), xp.argmax(flat, axis=1)
+        larger = top > best
+        best = xp.where(larger, top, best)
+        first = xp.where(larger, start + index // stop, first)
+        second = xp.where(larger, index % stop, second)
+    return first, second
+
+
+def diameter(x: Any, order: float, matrix: Array | None) -> Any:
+    """Return the largest ``|(p - q) matrix|`` between two rows of each ``(..., M, K)``."""
+    xp, M = namespace(x), x.shape[-2]
+    F = x.shape[-1] if matrix is None else matrix.shape[1]
+    if F == 0:  # no features: all distances are 0
+        return xp.sum(matmul(x, matrix), axis=(-2, -1))
+
+    def spread(block: Any) -> Any:
+        means = matmul(block, matrix)
+        return xp.max(xp.max(means, axis=1) - xp.min(means, axis=1), axis=-1)
+
+    def pairs(block: Any) -> Any:
+        first, second = _widest_pair(matmul(stop_gradient(block), matrix), order)
+        difference = widen(take_rows(block, first)) - widen(take_rows(block, second))
+        return norm(matmul(difference, matrix), order)
+
+    if order == math.inf:
+        return map_blocks(spread, x, 3 * M * F)
+    return map_blocks(pairs, x, 3 * M * F * _group_size(M, F))
+
+
+def radius(x: Any, order: float, matrix: Array) -> Any:
+    """Return ``min over y of max over rows p of |(p - delta_y) matrix|`` of ``(..., M, K)``."""
+    xp = namespace(x)
+    if matrix.shape[1] == 0:
+        return xp.sum(matmul(x, matrix), axis=(-2, -1))
+    vertices = asarray_like(matrix, x)
+
+    def of_block(block: Any) -> Any:
+        means = matmul(stop_gradient(block), matrix)
+        worst = [xp.max(norm(means - vertex, order), axis=1) for vertex in vertices]
+        nearest = xp.take(vertices, xp.argmin(xp.stack(worst, axis=-1), axis=-1), axis=0)
+        member = xp.argmax(norm(means - nearest[:, None, :], order), axis=1)
+        return norm(matmul(take_rows(block, member), matrix) - nearest, order)
+
+    return map_blocks(of_block, x, 3 * x.shape[-2] * matrix.shape[1])
+
+
+def entropy(p: Any) -> Any:
+    """Return the entropy of ``(..., K)`` in nats, normalised; ``0 ln 0 = 0``, with gradient 0."""
+    xp, p = namespace(p), widen(p)
+    p = p / xp.sum(p, axis=-1, keepdims=True)
+    return -xp.sum(p * xp.log(xp.where(p > 0, p, xp.ones_like(p))), axis=-1)
+
+
+def softmax(logits: Any, temperature: float) -> Any:
+    """Return the softmax along the last axis, in the dtype of `logits`."""
+    xp = namespace(logits)
+    half = xp.finfo(logits.dtype).bits < 32
+    x = xp.astype(logits, xp.float32) if half else logits
+    x = xp.exp((x - stop_gradient(xp.max(x, axis=-1, keepdims=True))) / temperature)
+    return xp.astype(x / xp.sum(x, axis=-1, keepdims=True), logits.dtype, copy=False)

@@ -1,0 +1,221 @@
+"""The context in which commands run: errors, warnings, threads, notes, tables, progress bars."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+import typer
+
+from credalens._extras import require
+from credalens._files import FIXES, format_os_error
+
+#: Errors whose message describes a problem with the input, the options or the system. pyarrow
+#: raises NotImplementedError for column types that it cannot convert.
+EXPECTED = (ValueError, OSError, MemoryError, ArithmeticError, NotImplementedError, ImportError)
+#: Arguments named in error messages of the library, and the options that set them.
+OPTIONS = {
+    "measures": "--measures",
+    "summary": "--summary",
+    "distance": "--distance",
+    "cost": "--distance",
+    "kernel": "--distance",
+    "second_look": "--second-look",
+    "path": "-o",
+}
+
+
+@contextmanager
+def command_context(
+    *, debug: bool = False, quiet: bool = False, threads: int | None = None, resumes: bool = False
+) -> Iterator[None]:
+    """Run a command; report an error in one line on stderr and exit with code 2.
+
+    Parameters
+    ----------
+    debug : bool
+        Show the traceback of an error.
+    quiet : bool
+        Print no warnings.
+    threads : int, optional
+        Number of threads of the kernels and of pyarrow.
+    resumes : bool
+        The command continues an interrupted run when it is started again.
+    """
+
+    def print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+        note(f"credalens: warning: {message}", quiet)
+
+    with warnings.catch_warnings(), _open_streams(), _thread_limit(threads):
+        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = print_warning
+        try:
+            yield
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _discard_stdout()  # the reader of the pipe has closed it
+        except EXPECTED as error:
+            _discard_stdout()
+            if debug:
+                raise
+            exit_with_error(error)
+        except KeyboardInterrupt:
+            hint = "; run the same command again to continue" if resumes else ""
+            note(f"credalens: interrupted{hint}")
+            raise typer.Exit(130) from None
+
+
+@contextmanager
+def _open_streams() -> Iterator[None]:
+    """Replace standard streams that were closed by the shell, as with ``2>&-``."""
+    closed = [name for name in ("stdout", "stderr") if getattr(sys, name) is None]
+    if not closed:
+        yield
+        return
+    with open(os.devnull, "w") as null:
+        for name in closed:
+            setattr(sys, name, null)
+        try:
+            yield
+        finally:
+            for name in closed:
+                setattr(sys, name, None)
+
+
+@contextmanager
+def _thread_limit(threads: int | None) -> Iterator[None]:
+    if threads is None:
+        yield
+        return
+    pyarrow = require("pyarrow", "cli")
+    previous = os.environ.get("CREDALENS_NUM_THREADS")
+    os.environ["CREDALENS_NUM_THREADS"] = str(threads)
+    pyarrow.set_cpu_count(threads)
+    try:
+        yield
+    finally:
+        del os.environ["CREDALENS_NUM_THREADS"]
+        if previous is not None:
+            os.environ["CREDALENS_NUM_THREADS"] = previous
+
+
+def _discard_stdout() -> None:
+    """Redirect stdout to the null device if it cannot be flushed, else Python retries at exit."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):  # a stream without a file descriptor
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, sys.stdout.fileno())
+            os.close(null)
+
+
+def exit_with_error(error: object) -> NoReturn:
+    """Print an error in one line and exit with code 2."""
+    note(f"credalens: {_one_line(error)}")
+    raise typer.Exit(2)
+
+
+def _one_line(error: object) -> str:
+    if isinstance(error, MemoryError):
+        return "not enough memory; pass a smaller --chunk-rows, or use a machine with more memory"
+    if isinstance(error, OSError) and error.errno in FIXES:  # raised by the operating system
+        message = format_os_error(error)
+    else:
+        message = str(error)
+    line = " ".join(message.split())
+    name = re.match(r"\w+(?=: )", line)
+    return line if name is None else OPTIONS.get(name[0], name[0]) + line[name.end() :]
+
+
+def note(text: str, quiet: bool = False) -> None:
+    """Print a line on stderr."""
+    if not quiet:
+        typer.echo(text, err=True)
+
+
+def print_table(title: str, columns: dict[str, list[Any]]) -> None:
+    """Print columns as a table, numbers with four decimals."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", collapse_padding=True)
+    for i, (name, values) in enumerate(columns.items()):
+        is_text = bool(values) and isinstance(values[0], str)
+        table.add_column(
+            name.replace("_", " "),  # a narrow terminal breaks headers between words
+            justify="left" if is_text else "right",
+            overflow="fold",
+            no_wrap=is_text and i == 0,
+        )
+    for row in zip(*columns.values(), strict=True):
+        cells = ("" if x is None else x for x in row)
+        table.add_row(*(f"{x:.4f}" if isinstance(x, float) else str(x) for x in cells))
+    # A pipe has no width: do not break lines there. Names in files may look like markup.
+    width = None if sys.stdout.isatty() else 200
+    Console(width=width, markup=False, emoji=False).print(table)
+
+
+@contextmanager
+def progress(
+    description: str, quiet: bool = False, *, rows: bool = False
+) -> Iterator[Callable[..., None]]:
+    """Show a progress bar with the remaining time on stderr, if it is a terminal.
+
+    Yields a function ``update(done, total, description=None)``. With `rows`, the bar also shows
+    the number of rows and the rate.
+    """
+    # Rich would treat forced colours (FORCE_COLOR) as a terminal.
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda done, total, description=None: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    counts: tuple[Any, ...] = (TaskProgressColumn(),)
+    if rows:
+        counts = TextColumn("{task.completed:,.0f} rows"), TextColumn("{task.fields[rate]} rows/s")
+    with Progress(
+        *(TextColumn("{task.description}"), BarColumn(), *counts, Remaining()),
+        console=Console(stderr=True),
+        transient=True,
+        # Splits and figures take from a second to minutes: average over a long period.
+        speed_estimate_period=30 if rows else 600,
+    ) as bar:
+        task = bar.add_task(escape(description), total=None, rate="-")
+
+        def update(done: int, total: int | None, description: str | None = None) -> None:
+            speed = bar.tasks[0].speed
+            bar.update(
+                task,
+                completed=done,
+                total=None if total is None else max(total, done),
+                rate="-" if speed is None else f"{speed:,.0f}",
+                description=None if description is None else escape(description),
+            )
+
+        yield update
+
+
+@contextmanager
+def tracker() -> Iterator[Callable[[Iterable[Any], str], Iterable[Any]]]:
+    """Yield a function ``track(items, description)`` that iterates with a progress bar."""
+    with progress("") as update:
+
+        def track(items: Iterable[Any], description: str) -> Iterator[Any]:
+            values = list(items)
+            for i, value in enumerate(values):
+                update(i, len(values), description)
+                yield value
+            update(len(values), len(values), description)
+
+        yield track

@@ -1,0 +1,230 @@
+"""The opened prediction files of a command: their chunks, scores and skipped rows."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from credalens.cli.command_context import note, progress
+from credalens.cli.options import CommonOptions, Inputs, MeasureOptions
+
+if TYPE_CHECKING:
+    from credalens.engine.job import PartitionResult
+    from credalens.evaluation.scores import ScoreColumns
+    from credalens.io import Chunk, Ensemble
+
+
+@dataclass
+class OpenPredictions:
+    """Opened prediction files, the columns to compute and the options of the command."""
+
+    ensemble: "Ensemble"
+    columns: "ScoreColumns"
+    inputs: Inputs
+    measure_options: MeasureOptions
+    common: CommonOptions
+    #: Invalid rows that were skipped so far.
+    skipped: list[Any] = field(default_factory=list)
+    #: What was found while the rows were read.
+    findings: "ReadingFindings" = field(default_factory=lambda: ReadingFindings())
+    #: Number of notes of the ensemble that were printed.
+    _printed: int = 0
+
+    def chunks(self, description: str) -> Iterator["Chunk"]:
+        """Yield all rows in chunks, with a progress bar."""
+        chunks = self.ensemble.chunks(self.inputs.chunk_rows, 0, self.inputs.skip)
+        for (chunk,) in self._tracked(((chunk,) for chunk in chunks), description):
+            yield chunk
+
+    def scored(
+        self, columns: "ScoreColumns | None" = None, start: int = 0, numbered: bool = False
+    ) -> Iterator[tuple["Chunk", dict[str, Any], Any]]:
+        """Yield the rows from `start` in chunks, with scores and uncertainties by family."""
+        from credalens.io.scoring import scored_chunks
+
+        results = scored_chunks(
+            self.ensemble,
+            columns or self.columns,
+            self.inputs.chunk_rows,
+            start,
+            self.inputs.skip,
+            numbered=numbered,
+        )
+        return self._tracked(results, "scoring", start)
+
+    def _tracked(self, results: Iterable[Any], description: str, start: int = 0) -> Iterator[Any]:
+        total = self.ensemble.expected_rows
+        with progress(description, self.common.quiet, rows=True) as update:
+            update(start, total)
+            for result in results:
+                self.skipped += result[0].dropped
+                self.findings.add(result[0])
+                self._print_notes()
+                if self.findings.has_sample:
+                    self._print_comparison()
+                yield result
+                update(result[0].stop, total)
+        self.report_findings()
+
+    def inspect_first_rows(self) -> None:
+        """Read the first rows for the comparison of the models, before workers read all."""
+        from credalens.evaluation.agreement import sample_rows
+
+        ensemble = self.ensemble
+        rows = sample_rows(len(ensemble.names), ensemble.n_classes)
+        stop = rows if ensemble.n_rows is None else min(rows, ensemble.n_rows)
+        # A worker reports invalid rows, after those before them are finished.
+        for chunk in ensemble.chunks(rows, 0, skip=True, stop=stop):
+            self.findings.compare(chunk)
+        self._print_comparison()
+
+    def _print_notes(self) -> None:
+        """Print what was inferred from the files; not before the first rows are valid."""
+        notes = self.ensemble.notes
+        for text in notes[self._printed :]:
+            note(f"credalens: {text}", self.common.quiet)
+        self._printed = len(notes)
+
+    def _print_comparison(self) -> None:
+        for text in self.findings.comparison(self.ensemble.names):
+            note(f"credalens: warning: {text}", self.common.quiet)
+
+    def report_findings(self) -> None:
+        """Print notes and warnings about the rows that were read, once."""
+        self._print_notes()
+        for text in self.findings.report(self.ensemble):
+            note(f"credalens: {text}", self.common.quiet)
+        self._print_comparison()
+
+
+class ReadingFindings:
+    """Rounding, missing labels and likely mistakes, found while rows are read."""
+
+    def __init__(self) -> None:
+        self.deviation = 0.0
+        self.unlabelled = self.ignored = 0
+        self._sample: list[Any] | None = []
+        self._soft = self._reported = False
+        #: Whether enough rows were read to compare the models.
+        self.has_sample = False
+
+    def add(self, chunk: "Chunk") -> None:
+        """Add a chunk of rows; those of the second pass of a command are ignored."""
+        if self._reported:
+            return
+        self.merge(chunk)
+        self.compare(chunk)
+
+    def merge(self, part: "Chunk | PartitionResult") -> None:
+        """Add the counts of a chunk, or of a partition."""
+        self.deviation = max(self.deviation, part.deviation)
+        self.unlabelled += part.unlabelled
+        self.ignored += part.ignored
+
+    def compare(self, chunk: "Chunk") -> None:
+        """Keep the first rows, to compare the models."""
+        from credalens.evaluation.agreement import sample_rows
+
+        self._soft |= chunk.label_distributions is not None
+        if self._sample is None:
+            return
+        wanted = sample_rows(*chunk.members.shape[1:]) - sum(map(len, self._sample))
+        self._sample.append(chunk.members[:wanted].copy())
+        self.has_sample = len(chunk.members) >= wanted
+
+    def comparison(self, names: tuple[str, ...]) -> list[str]:
+        """Return the warnings about models, nothing if they were returned before."""
+        import numpy as np
+
+        from credalens.evaluation.agreement import member_agreement
+
+        sample, self._sample, self.has_sample = self._sample, None, False
+        if not sample or len(names) < 2:
+            return []
+        return member_agreement(np.concatenate(sample)).warnings(names)
+
+    def report(self, ensemble: "Ensemble") -> list[str]:
+        """Return the notes about the rows, nothing if they were returned before."""
+        from credalens._validation import counted
+
+        if self._reported:
+            return []
+        self._reported = True
+        found: list[str] = []
+        if ensemble.labels is not None:
+            found += getattr(ensemble.labels, "notes", ())
+        if self.deviation:
+            found.append(
+                f"rows sum to 1 within {self.deviation:.2g}, which is rounding; they are divided "
+                "by their sums"
+            )
+        if self._soft:
+            found.append("labels are distributions; the most probable class is taken as the label")
+        for count, what in ((self.ignored, "with an ignored label"), (self.unlabelled, "without a "
+                            "label")):  # fmt: skip
+            if count:
+                verb = "is" if count == 1 else "are"
+                found.append(f"{counted(count, 'row')} {what} {verb} scored but not evaluated")
+        return found
+
+
+def open_predictions(
+    inputs: Inputs,
+    measure_options: MeasureOptions,
+    common: CommonOptions,
+    *outputs: Path | None,
+    summary: str = "interval",
+    by_part: bool = False,
+) -> OpenPredictions:
+    """Open the files; check the options and the `outputs` before any row is read."""
+    ensemble = inputs.open(measure_options, by_part)
+    columns = measure_options.scores(ensemble.n_classes, summary)
+    inputs.check_outputs(ensemble, measure_options, *outputs)
+    _describe(ensemble, common)
+    return OpenPredictions(ensemble, columns, inputs, measure_options, common)
+
+
+def _describe(ensemble: "Ensemble", common: CommonOptions) -> None:
+    """Print what the files contain, with ``--verbose``, and warn about likely mistakes."""
+    from credalens._validation import counted
+
+    if common.verbose:
+        n_rows, names = ensemble.n_rows, ", ".join(ensemble.class_names or ()) or "without names"
+        rows = "unknown number of rows" if n_rows is None else counted(n_rows, "row")
+        models = f"{counted(len(ensemble.names), 'model')}: {', '.join(ensemble.names)}"
+        note(f"{counted(len(ensemble.sources), 'file')}, {models}")
+        labels = "yes" if ensemble.has_labels else "no"
+        note(f"{rows}, {ensemble.n_classes} classes ({names}), labels: {labels}")
+    for source in ensemble.sources:
+        if source.n_rows is not None and source.n_rows < source.n_members:
+            note(f"credalens: warning: {source.path} has {counted(source.n_rows, 'row')} of "
+                 f"{source.n_members} models; if its shape is (models, rows, classes), pass "
+                 "--axes models,rows,classes", common.quiet)  # fmt: skip
+    if len(ensemble.names) == 1:
+        note("credalens: warning: there is only one model, so epistemic uncertainty is 0; pass "
+             "the files of all models", common.quiet)  # fmt: skip
+
+
+def skipped_path(output: Path | None) -> Path:
+    """Return the file that lists the rows skipped in `output`."""
+    if output is None:
+        return Path("credalens.skipped.csv")
+    return output.with_name(f"{output.stem}.skipped.csv")
+
+
+def write_skipped(skipped: list[Any], path: Path) -> None:
+    """List the skipped rows and the reasons in a file, and report their number."""
+    from credalens.io.output import save_dropped
+
+    # Without an output, a file left by an earlier command is kept unless rows are skipped.
+    if skipped or path != skipped_path(None):
+        save_dropped(skipped, path)
+    note_skipped(len(skipped), path)
+
+
+def note_skipped(count: int, path: Path) -> None:
+    """Report the number of skipped rows, even with ``--quiet``."""
+    from credalens._validation import counted
+
+    if count:
+        note(f"credalens: skipped {counted(count, 'invalid row')}; see {path}")

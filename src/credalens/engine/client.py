@@ -1,0 +1,190 @@
+"""Connect to a Dask cluster, and check its workers before they are used."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import os
+import socket
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import credalens
+from credalens._backend import num_threads
+from credalens._extras import require
+from credalens.io import Ensemble
+
+dask = require("dask", "dask")
+distributed: Any = require("distributed", "dask")
+
+#: Bytes that a worker needs in addition to its chunks: Python, Dask, Arrow, buffers, output.
+#: Measured: half of it without any work; the rest is independent of the chunk size.
+IDLE_BYTES = 384 << 20
+#: Copies of a chunk in memory: decoded, concatenated, validated, scored. Measured: three.
+COPIES = 4
+#: Largest share of a worker's memory to use; Dask pauses a worker at 0.8.
+MEMORY_SHARE = 0.7
+#: Seconds to wait for a scheduler, and for its first worker.
+CONNECT_TIMEOUT, WORKER_TIMEOUT = 10, 30
+#: A local cluster removes a worker that has not returned some time after it was lost. If it died
+#: again at that moment, it would not be restarted, and a job without workers would never end.
+KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "1000 days"}
+THREADS = "CREDALENS_NUM_THREADS"
+
+
+@contextmanager
+def connect(scheduler: str | None = None, workers: int | None = None) -> Iterator[Any]:
+    """Yield a client of the cluster at address `scheduler`, or of a temporary local cluster.
+
+    A local cluster has `workers` processes, one per core by default.
+    """
+    with ExitStack() as stack:
+        if scheduler is not None:
+            if workers is not None:
+                raise ValueError("--workers: applies to a local cluster; leave out --scheduler")
+            try:
+                client = distributed.Client(scheduler, timeout=CONNECT_TIMEOUT)
+            except (OSError, ValueError) as error:
+                raise ValueError(
+                    f"--scheduler: no scheduler responds at {scheduler}; check the address"
+                ) from error
+            # Dask logs tracebacks in addition to the errors that it raises.
+            stack.enter_context(distributed.utils.silence_logging_cmgr(logging.CRITICAL))
+            yield stack.enter_context(client)
+            return
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="credalens-", ignore_cleanup_errors=True)
+        )
+        # Dask's profiler interrupts every thread a hundred times per second.
+        settings = {"distributed.worker.profile.enabled": False, **KEEP_WORKERS}
+        stack.enter_context(dask.config.set(settings))
+        cluster = distributed.LocalCluster(
+            n_workers=workers or num_threads(),
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",  # any free port, not reachable from other machines
+            local_directory=folder,
+            # A worker that dies is restarted and its partition repeated: nothing to report.
+            silence_logs=logging.CRITICAL,
+        )
+        stack.callback(_close, cluster)
+        yield stack.enter_context(distributed.Client(cluster))
+
+
+def _close(cluster: Any) -> None:
+    """Close a cluster; errors of a worker that is just restarting must not hide the cause."""
+    with suppress(Exception):
+        cluster.close()
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """The resources of a worker."""
+
+    host: str
+    #: Number of tasks that run at the same time.
+    tasks: int
+    cores: int
+    memory: int
+
+
+def worker_info(dask_worker: Any) -> WorkerInfo:
+    """Return the resources of the worker that runs this; called by Dask."""
+    memory = dask_worker.memory_manager.memory_limit or distributed.system.MEMORY_LIMIT
+    limit = os.environ.pop(THREADS, None)  # count the cores, not an earlier limit
+    try:
+        cores = num_threads()
+    finally:
+        if limit is not None:
+            os.environ[THREADS] = limit
+    return WorkerInfo(socket.gethostname(), dask_worker.state.nthreads, cores, int(memory))
+
+
+def check_workers(client: Any, paths: Sequence[str]) -> dict[str, WorkerInfo]:
+    """Return the workers by address.
+
+    Raise ValueError if there are none, or one has another credalens or cannot access `paths`.
+    """
+    try:
+        client.wait_for_workers(1, timeout=WORKER_TIMEOUT)
+    except TimeoutError:
+        raise ValueError("--scheduler: the cluster has no workers; start some") from None
+    versions = client.run(importlib.metadata.version, "credalens", on_error="return")
+    for worker, found in versions.items():
+        if found != credalens.__version__:
+            has = f"has credalens {found}" if isinstance(found, str) else "has no credalens"
+            raise ValueError(
+                f"--scheduler: worker {worker} {has}, this process has {credalens.__version__}; "
+                "install the same version everywhere"
+            )
+    for path in paths:
+        for worker, exists in client.run(os.path.exists, path).items():
+            if not exists:
+                raise ValueError(
+                    f"--scheduler: worker {worker} cannot access {path}; "
+                    "use a folder that all machines share"
+                )
+    return dict(client.run(worker_info))
+
+
+def threads_per_host(workers: dict[str, WorkerInfo], threads: int | None = None) -> dict[str, int]:
+    """Return the threads per partition on every host, so that tasks x threads = cores.
+
+    Examples
+    --------
+    >>> from credalens.engine.client import WorkerInfo, threads_per_host
+    >>> one = WorkerInfo("node", tasks=1, cores=8, memory=0)
+    >>> threads_per_host({"a": one, "b": one})
+    {'node': 4}
+    """
+    tasks: dict[str, int] = {}
+    for worker in workers.values():
+        tasks[worker.host] = tasks.get(worker.host, 0) + worker.tasks
+    cores = {worker.host: worker.cores for worker in workers.values()}
+    shares = {host: threads or max(1, cores[host] // tasks[host]) for host in tasks}
+    for host, share in shares.items():
+        if tasks[host] * share > cores[host]:
+            warnings.warn(
+                f"{tasks[host]} partitions at once with {share} threads each on the {cores[host]} "
+                f"cores of {host}; fewer workers or threads would be faster",
+                stacklevel=2,
+            )
+    return shares
+
+
+def memory_needed(ensemble: Ensemble, chunk_rows: int | None, threads: int) -> int:
+    """Return the bytes that a worker needs, which do not depend on the size of a partition.
+
+    They are ``IDLE_BYTES + COPIES * 8 * rows * M * K`` for chunks of `rows` rows of M models and K
+    classes. With several threads, two chunks are scored while a third is read, which doubles the
+    number of copies.
+    """
+    rows = ensemble.chunk_rows if chunk_rows is None else chunk_rows
+    chunk = 8 * rows * len(ensemble.names) * ensemble.n_classes
+    return IDLE_BYTES + COPIES * (1 if threads == 1 else 2) * chunk
+
+
+def check_memory(
+    workers: dict[str, WorkerInfo],
+    threads: dict[str, int],
+    ensemble: Ensemble,
+    chunk_rows: int | None,
+) -> None:
+    """Raise ValueError if a chunk does not fit into the memory of a worker."""
+    for address, worker in workers.items():
+        needed = memory_needed(ensemble, chunk_rows, threads[worker.host])
+        usable = MEMORY_SHARE * worker.memory / worker.tasks
+        if needed <= usable:
+            continue
+        rows = ensemble.chunk_rows if chunk_rows is None else chunk_rows
+        fits = int(rows * (usable - IDLE_BYTES) / (needed - IDLE_BYTES))
+        possible = memory_needed(ensemble, 1, threads[worker.host]) <= usable
+        fix = f"pass --chunk-rows {fits}" if possible else "give workers more memory, or use fewer"
+        raise ValueError(
+            f"--chunk-rows: {rows} rows of {len(ensemble.names)} models and {ensemble.n_classes} "
+            f"classes need {needed >> 20} MB, worker {address} can use {int(usable) >> 20} MB of "
+            f"its {worker.memory >> 20} MB; {fix}"
+        )

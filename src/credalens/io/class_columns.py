@@ -1,0 +1,191 @@
+"""Which columns of a table are classes, decided from a sample of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from credalens._backend import Array
+from credalens._row_kinds import ROUNDING
+
+#: Most columns of which every subset is tried.
+MAX_SUBSETS = 10
+#: Sums of rows of classes, and their tolerances: distributions; distributions rounded to one or two
+#: digits; percentages.
+EXACT_SUM, LOOSE_SUMS = (1.0, ROUNDING), ((1.0, 0.1), (100.0, 1.0))
+
+
+class UndecidedError(Exception):
+    """Several sets of columns could be the classes."""
+
+    def __init__(self, problem: str, choices: Sequence[Sequence[str]]) -> None:
+        super().__init__(problem)
+        self.problem, self.choices = problem, choices
+
+
+def choose_class_columns(
+    names: Sequence[str], values: Array, described: Collection[str], *, sums: bool = True
+) -> list[str]:
+    """Return the columns that contain probabilities of classes.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Numeric columns.
+    values : array of shape (r, columns)
+        Their values in a sample of rows; NaN if one is missing or not a number.
+    described : collection of str
+        Columns whose names are those of identifiers, labels, folds and the like.
+    sums : bool, default=True
+        Whether the rows of the classes sum to 1. Otherwise they contain logits, counts or weights.
+
+    Returns
+    -------
+    list of str
+        In the order of `names`.
+
+    Raises
+    ------
+    UndecidedError
+        If there are several possibilities.
+
+    Notes
+    -----
+    A set of columns explains the sample by the share of its complete rows that sum to 1. The
+    columns without a descriptive name are classes if they explain all rows. Otherwise other sets
+    are tried: with columns of descriptive names added, and with columns left out, any one or
+    several that contain integers or numbers outside of [0, 1]. The set that explains most rows is
+    returned, if these are more than half; of several such sets, that with the fewest changes. If
+    there is none, the same is tried with sums of 1 within 10 %, and of 100 within 1 %: such rows
+    are reported as invalid when they are read, unless they are rescaled. If nothing explains the
+    rows, they are taken for logits, counts or weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values = np.array([[7, 0.5, 0.5, 1], [9, 0.25, 0.75, 2]])
+    >>> choose_class_columns(["case", "cat", "dog", "fold"], values, {"fold"})
+    ['cat', 'dog']
+    """
+    names = list(names)
+    first = [name for name in names if name not in described] or names
+    if not len(values):
+        return first
+    sample = _Sample(names, first, values)
+    for total in (EXACT_SUM, *LOOSE_SUMS) if sums else LOOSE_SUMS:
+        found = sample.explanations(*total)
+        if len(found) > 1:
+            raise UndecidedError("several sets of columns sum to 1", found[:3])
+        if found:
+            sample.check_zeros(found[0])
+            return found[0]
+    if not sums:
+        sample.check_integers()
+    return first
+
+
+class _Sample:
+    """A sample of rows; `first` are the columns without a descriptive name."""
+
+    def __init__(self, names: list[str], first: list[str], values: Array) -> None:
+        self.names, self.first = names, first
+        self._values = dict(zip(names, values.T, strict=True))
+        self._described = [name for name in names if name not in first]
+        self._suspects = [name for name in first if _is_suspect(self._values[name])]
+
+    def _share(self, columns: Sequence[str], total: float, tolerance: float) -> float:
+        """Return the share of the complete rows that are not negative and sum to `total`."""
+        if len(columns) < 2:
+            return 0.0
+        rows = np.stack([self._values[name] for name in columns], axis=1)
+        complete = rows[np.isfinite(rows).all(axis=1)]
+        if not len(complete):
+            return 0.0
+        with np.errstate(over="ignore"):
+            close = np.abs(complete.sum(axis=1) - total) <= tolerance
+        return float(((complete >= 0).all(axis=1) & close).mean())
+
+    def explanations(self, total: float, tolerance: float) -> list[list[str]]:
+        """Return the sets with the largest share, above a half, after the fewest changes."""
+        best, found = self._share(self.first, total, tolerance), [self.first]
+        if best < 1:
+            for sets in self._changes(total, tolerance):
+                shares = [self._share(columns, total, tolerance) for columns in sets]
+                largest = max(shares, default=0.0)
+                if largest > best:
+                    best = largest
+                    found = [s for s, share in zip(sets, shares, strict=True) if share == largest]
+                if best == 1:
+                    break
+        return found if best > 0.5 else []
+
+    def _without_one(self, total: float, tolerance: float) -> list[list[str]]:
+        """Return the sets without one column that may explain more than half of the rows."""
+        rows = np.stack([self._values[name] for name in self.first], axis=1)
+        invalid = ~np.isfinite(rows) | (rows < 0)
+        valid = np.where(invalid, 0.0, rows)
+        with np.errstate(over="ignore"):
+            close = np.abs(valid.sum(axis=1)[:, None] - valid - total) <= tolerance
+        good = close & (invalid.sum(axis=1)[:, None] == invalid)
+        likely = np.flatnonzero(good.mean(axis=0) > 0.25).tolist()
+        return [[n for n in self.first if n != self.first[k]] for k in likely[:MAX_SUBSETS]]
+
+    def _changes(self, total: float, tolerance: float) -> Iterator[list[list[str]]]:
+        """Yield sets of columns, by the number of changes."""
+        yield [[n for n in self.names if n in self.first or n == added]
+               for added in self._described]  # fmt: skip
+        yield self._without_one(total, tolerance)
+        if len(self._described) > 1:
+            yield [self.names, self._described]
+            for count in range(2, min(len(self._described), MAX_SUBSETS)):
+                yield [
+                    [n for n in self.names if n in self.first or n in added]
+                    for added in combinations(self._described[:MAX_SUBSETS], count)
+                ]
+        several = self._suspects if len(self._suspects) <= MAX_SUBSETS else []
+        for count in range(2, len(several) + 1):
+            yield [[n for n in self.first if n not in out] for out in combinations(several, count)]
+        yield [[n for n in self.first if n not in self._suspects]]
+
+    def check_zeros(self, columns: Sequence[str]) -> None:
+        """Raise if columns are 0 in every row, while no other column is 0 in any row."""
+        zero = [name for name in columns if (self._values[name] == 0).all()]
+        others = [name for name in columns if name not in zero]
+        if not zero or len(others) < 2 or len(self._values[zero[0]]) < 2:
+            return
+        if not any((self._values[name] == 0).any() for name in others):
+            _raise_doubt(zero, "only zeros", others, columns)
+
+    def check_integers(self) -> None:
+        """Raise if some columns differ from the others like identifiers or folds."""
+        columns = self.first
+        finite = {n: v[np.isfinite(v)] for n, v in self._values.items() if n in columns}
+        integers = [n for n, v in finite.items() if len(v) > 1 and (v == np.rint(v)).all()]
+        counting = [n for n, v in finite.items() if len(v) > 2 and (np.diff(v) == 1).all()]
+        odd = counting if len(integers) == len(columns) else integers
+        kept = [name for name in columns if name not in odd]
+        if odd and len(kept) > 1:
+            what = "row numbers" if odd == counting else "integers, unlike the others,"
+            _raise_doubt(odd, what, kept, columns)
+
+
+def _raise_doubt(
+    odd: Sequence[str], what: str, kept: Sequence[str], columns: Sequence[str]
+) -> None:
+    many = len(odd) > 1
+    raise UndecidedError(
+        f"the column{'s' if many else ''} {', '.join(odd)} contain{'' if many else 's'} {what} and "
+        f"may be {'classes' if many else 'a class'} or not",
+        (kept, columns),
+    )
+
+
+def _is_suspect(values: Array) -> bool:
+    """Return whether values are integers, or mostly outside of [0, 1]."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return True
+    outside = (finite < 0) | (finite > 1)
+    return bool((finite == np.rint(finite)).all() or outside.mean() > 0.5)

@@ -1,0 +1,188 @@
+"""Writing reports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from credalens import _validation
+from credalens._backend import BLOCK_BYTES, Array
+from credalens._files import atomic_write, check_folder
+from credalens._validation import raise_invalid
+from credalens.evaluation.kinds import REVIEW_THRESHOLD
+from credalens.evaluation.labels import UNKNOWN, label_indices
+from credalens.report import vega_bundle
+from credalens.report.data import Collector, ReportConfig, choose_measures
+from credalens.sets import ConvexHull, CredalSet
+
+
+def write(
+    path: Any,
+    members: Any,
+    y: Any = None,
+    class_names: Sequence[str] | None = None,
+    ids: Sequence[Any] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    distance: Any = "tv",
+    measures: Sequence[str] | None = None,
+    second_look: float = REVIEW_THRESHOLD,
+    title: str | None = None,
+    normalize: bool = False,
+) -> Path:
+    """Write a report on the predictions of an ensemble: one self-contained HTML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Output file, written atomically.
+    members : array-like of shape (n, M, K), or ConvexHull
+        The predictions of M models over K classes for n inputs.
+    y : array-like of shape (n,), optional
+        True classes, as indices or as names in `class_names`. With them, the report has accuracies
+        and rejection curves.
+    class_names : sequence of K str, optional
+        Names of the classes; their indices by default.
+    ids : sequence of length n, optional
+        Identifiers of the inputs; their positions by default.
+    names : sequence of M str, optional
+        Names of the models.
+    distance : str or distance, default="tv"
+        The distance that defines the uncertainties of the map.
+    measures : sequence of {"tv", "entropy", "hartley"}, optional
+        Families to compare; "tv" is the family of `distance` and is always included. By default
+        all, but Hartley only if it should take less than half a minute.
+    second_look : float, default=0.4
+        Threshold from which an input is ambiguous (midpoint of the aleatoric interval) and from
+        which two models disagree (their distance), as a share of the largest possible distance.
+    title : str, optional
+        Heading of the page.
+    normalize : bool, default=False
+        Divide every row by its sum first.
+
+    Returns
+    -------
+    Path
+        The output file.
+
+    Notes
+    -----
+    Counts are exact. Above 2000 predictions, 1500 of those that should be reviewed are drawn
+    above the density of all; above about 20 000, the table lists the most uncertain ones and a
+    random sample. The size of a page is 1 to 5 MB for any number of rows. Needs the extra
+    ``credalens[report]``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import credalens as cl
+    >>> members = np.random.default_rng(0).dirichlet(np.ones(3), (50, 4))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = cl.report.write(f"{folder}/report.html", members, class_names=["a", "b", "c"])
+    ...     path.name
+    'report.html'
+    """
+    start = time.perf_counter()
+    vega_bundle.require()
+    path = check_path(path)
+    points = _as_members(members, normalize)
+    n, M, K = points.shape
+    config = ReportConfig(
+        n_members=M,
+        n_classes=K,
+        names=_as_names(names, M, "names", "model") or tuple(f"model {m}" for m in range(M)),
+        class_names=_as_names(class_names, K, "class_names", "class"),
+        distance=distance,
+        measures=choose_measures(measures, (n, M, K)),
+        second_look=second_look,
+        title="" if title is None else str(title),
+    )
+    labels = None if y is None else _as_labels(y, n, K, config.class_names)
+    identifiers = None if ids is None else _as_ids(ids, n)
+    collector = Collector(config)
+    rows = max(1, BLOCK_BYTES // (8 * M * K))  # bounds the memory of votes and conversions
+    for start_row in range(0, n, rows):
+        part = slice(start_row, start_row + rows)
+        collector.add(
+            points[part],
+            None if labels is None else labels[part],
+            None if identifiers is None else identifiers[part],
+        )
+    return write_page(path, collector, start)
+
+
+def write_page(path: Path, collector: Collector, start: float) -> Path:
+    """Write the report of the collected predictions; `start` is a time of `perf_counter`."""
+    from credalens.report.page import render
+
+    data = collector.finish()
+    text = render(data, time.perf_counter() - start)
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return path
+
+
+def check_path(path: Any) -> Path:
+    """Raise an error if a report cannot be written to `path`."""
+    file = Path(path)
+    if file.is_dir():
+        raise_invalid("path", f"{file} is a folder", "pass a file, e.g. report.html")
+    if file.suffix.lower() not in (".html", ".htm"):
+        raise_invalid("path", f"{file} is not an .html file", "pass a file, e.g. report.html")
+    if not file.parent.is_dir():
+        raise_invalid("path", f"{file.parent} is not a folder", "create it first")
+    check_folder(file.parent)
+    return file
+
+
+def _as_members(members: Any, normalize: bool) -> Array:
+    if isinstance(members, CredalSet) and not isinstance(members, ConvexHull):
+        raise_invalid(
+            "members", f"is a {type(members).__name__}", "pass the predictions, (n, M, K)"
+        )
+    hull = members if isinstance(members, ConvexHull) else ConvexHull(members, normalize=normalize)
+    points: Array = np.asarray(hull.to_numpy_backed().members)
+    if points.ndim != 3:
+        raise_invalid("members", f"has shape {points.shape}", "pass (n, members, classes)")
+    if len(points) == 0:
+        raise_invalid("members", "has no rows", "a report needs at least one prediction")
+    return points
+
+
+def _check_length(values: Any, count: int, argument: str, item: str) -> None:
+    if isinstance(values, str) or len(values) != count:
+        size = "is a string" if isinstance(values, str) else f"has {len(values)} entries"
+        raise_invalid(argument, size, f"pass {count}, one per {item}")
+
+
+def _as_names(names: Any, count: int, argument: str, item: str) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    _check_length(names, count, argument, item)
+    return tuple(str(name) for name in names)
+
+
+def _as_ids(ids: Any, n: int) -> Array:
+    _check_length(ids, n, "ids", "prediction")
+    result = np.empty(n, dtype=object)
+    result[:] = [None if i is None else str(i) for i in ids]
+    return result
+
+
+def _as_labels(y: Any, n: int, n_classes: int, class_names: tuple[str, ...] | None) -> Array:
+    """Return class indices. Class names take precedence over indices if they are numbers."""
+    labels = _validation.vector(y, "y")
+    _check_length(labels, n, "y", "prediction")
+    indices = label_indices(labels, class_names, n_classes)
+    known = indices != UNKNOWN
+    if not known.all():
+        i = int(np.argmin(known))
+        raise_invalid("y", f"is {labels[i]!s} at index {i} (zero-based)",
+                      f"labels are class names or 0 to {n_classes - 1}; remove rows without a "
+                      "label, or omit y")  # fmt: skip
+    return indices

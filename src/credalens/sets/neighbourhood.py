@@ -1,0 +1,105 @@
+"""What the neighbourhoods of one distribution share: a center and a size."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from credalens import _kernels, _validation
+from credalens._backend import DEFAULT_THREADS, Array, is_tensor, namespace, native, primitive
+from credalens.sets.support import SupportSet, native_largest_bounds, row_max
+
+
+class Neighbourhood(SupportSet):
+    """A center ``(..., K)`` and a size ``(...)`` in [0, 1]."""
+
+    core_ndims: ClassVar[tuple[int, ...]] = (1, 0)
+    #: Whether mass is taken from some classes, not from all in proportion.
+    _is_ball: ClassVar[bool]
+
+    def _validate(
+        self, center: Any, size: Any, *, normalize: bool, validate: bool
+    ) -> tuple[Array, ...]:
+        middle = _validation.probabilities(
+            center, "center", axes=("classes",), normalize=normalize, validate=validate
+        )
+        sizes = _validation.numeric(size, self.array_names[1])
+        if not _is_in_unit_interval(sizes):
+            self._raise_size(sizes)
+        if sizes.shape != middle.shape[:-1]:
+            try:
+                lead = np.broadcast_shapes(middle.shape[:-1], sizes.shape)
+            except ValueError:
+                _validation.raise_invalid(
+                    self.array_names[1],
+                    f"has shape {sizes.shape}",
+                    f"pass one number, or one per instance, {middle.shape[:-1]}",
+                )
+            middle = np.broadcast_to(middle, (*lead, middle.shape[-1]))
+            sizes = np.broadcast_to(sizes, lead)
+        return middle, sizes
+
+    def _raise_size(self, sizes: Array) -> NoReturn:
+        name = self.array_names[1]
+        _validation.finite(sizes, name)
+        where = tuple(np.argwhere((sizes < 0) | (sizes > 1))[0])
+        at = f" at index {_validation.format_index(where)} (zero-based)" if where else ""
+        _validation.raise_invalid(name, f"is {sizes[where]:.6g}{at}", "pass numbers in [0, 1]")
+
+    def _prepare_native(self, *tensors: Any, **options: Any) -> tuple[Any, ...]:
+        center, size = tensors
+        xp = namespace(center)
+        if options["normalize"]:
+            center = center / xp.sum(center, axis=-1, keepdims=True)
+        lead = np.broadcast_shapes(tuple(center.shape[:-1]), tuple(size.shape))
+        return xp.broadcast_to(center, (*lead, center.shape[-1])), xp.broadcast_to(size, lead)
+
+    def _wide_arrays(self) -> tuple[Any, Any]:
+        """Return center and size in double precision, the size with an axis for the classes."""
+        center, size = self._arrays
+        if is_tensor(center):
+            return native.widen(center), native.widen(size)[..., None]
+        return center.astype(np.float64, copy=False), size.astype(np.float64, copy=False)[..., None]
+
+    def center(self) -> Any:
+        """Return the center of the neighbourhood, ``(..., K)``."""
+        return self._array(0)
+
+    @staticmethod
+    @abstractmethod
+    def _bounds(center: Any, size: Any) -> tuple[Any, Any]:
+        """Return the bounds of classes with probabilities `center`; both are increasing."""
+
+    def _class_bounds(self) -> tuple[Any, Any]:
+        center, size = self._wide_arrays()
+        if self.n_classes == 1:
+            return namespace(center).ones_like(center), namespace(center).ones_like(center)
+        return self._bounds(center, size)
+
+    @primitive("Q->(),()", native=native_largest_bounds)
+    def _largest_class_bounds(self) -> tuple[Any, Any]:
+        if self.n_classes == 1:
+            return np.ones(self.batch_shape), np.ones(self.batch_shape)
+        size = self._arrays[1].astype(np.float64, copy=False)
+        return self._bounds(row_max(self._arrays[0]), size)
+
+    @primitive("Q->()")
+    def is_two_monotone(self) -> Any:
+        return np.ones(self.batch_shape, bool)
+
+    def _extreme_entropy(self, largest: bool, distribution: bool) -> tuple[Any, ...]:
+        def kernel(center: Array, size: Array, value: Array, error: Array, where: Any) -> None:
+            _kernels.neighbourhood_entropy(
+                self._is_ball, largest, center, size, value, where, DEFAULT_THREADS
+            )
+            error.fill(0.0)
+
+        return self._map_entropy(kernel, distribution)
+
+
+def _is_in_unit_interval(sizes: Array) -> bool:
+    if sizes.size == 1:  # a reduction would take longer
+        return bool(0 <= sizes.item() <= 1)
+    return bool(sizes.min(initial=0.0) >= 0 and sizes.max(initial=0.0) <= 1)

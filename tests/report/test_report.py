@@ -1,0 +1,514 @@
+"""The report: every number on the page against an independent computation; hostile names."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import credalens as cl
+from credalens.report import aggregates, cards, data, page, summary_text, vega_bundle
+from report_pages import HOSTILE, Page, ensemble
+
+NAMES = ("cat", "dog", "fox")
+LEVEL = 0.4
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """One report with labels, ids and names: its page, the predictions and the labels."""
+    P, y = ensemble()
+    P.flags.writeable = False
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    ids = [f"image {i}" for i in range(len(y))]
+    assert cl.report.write(path, P, y, NAMES, ids, names=list("abcd")) == path
+    return Page(path), P, y
+
+
+def kind_masks(P):
+    u = cl.quantify(P)
+    hard = (u.aleatoric.lower + u.aleatoric.upper) / 2 >= LEVEL
+    apart = 2 * u.epistemic >= LEVEL
+    return ~hard & ~apart, hard & ~apart, ~hard & apart, hard & apart
+
+
+def one_percent(mask):
+    return f"{100 * mask.sum() / len(mask):.1f} %"
+
+
+# ---------------------------------------------------------------- the story
+
+
+def test_the_summary(written):
+    read, P, y = written
+    _, ambiguous, unknown, both = kind_masks(P)
+    look = ambiguous | unknown | both
+    assert 20 < look.sum() < 380
+    assert min(ambiguous.sum(), unknown.sum(), both.sum()) > 0
+    right = cl.majority_vote(P) == y
+    total = 1 - P.min(axis=1).max(axis=1)
+    kept = np.argsort(-total, kind="stable")[40:]
+    assert right[kept].mean() > right.mean()
+    shown = read.text("summary")
+    assert f"Of 400 predictions, {look.sum()} ({one_percent(look)}) should be reviewed." in shown
+    assert (
+        f"Of these, {ambiguous.sum()} because the input is ambiguous, {unknown.sum()} because the "
+        f"models disagree, and {both.sum()} for both reasons." in shown
+    )
+    assert (
+        "Rejecting the 10 % with the largest total uncertainty (40) raises the accuracy "
+        f"from {one_percent(right)} to {one_percent(right[kept])}." in shown
+    )
+
+
+def test_the_kinds_and_the_rule(written):
+    read, P, y = written
+    right = cl.majority_vote(P) == y
+    shown = read.text("summary")
+    names = ("clear", "ambiguous", "unknown", "both")
+    for name, mask in zip(names, kind_masks(P), strict=True):
+        assert re.search(rf"{name}{mask.sum()}{re.escape(one_percent(mask))}", shown)
+        accuracy = "100 %" if right[mask].all() else one_percent(right[mask])
+        assert f"Accuracy {accuracy}." in shown
+    assert "at least 0.4" in shown
+    assert "epistemic uncertainty is at least 0.2" in shown
+    assert read.data["totals"] == [int(mask.sum()) for mask in kind_masks(P)]
+
+
+def test_the_level_can_be_chosen(tmp_path):
+    P, _ = ensemble(60)
+    path = cl.report.write(tmp_path / "r.html", P, second_look=0.1)
+    u = cl.quantify(P)
+    look = (u.aleatoric.midpoint >= 0.1) | (u.epistemic >= 0.05)
+    assert f"Of 60 predictions, {look.sum()} (" in Page(path).text("summary")
+
+
+def test_sentences_of_small_numbers(tmp_path):
+    sure = np.tile([[0.98, 0.02], [0.97, 0.03]], (12, 1, 1))
+    shown = Page(cl.report.write(tmp_path / "r.html", sure, np.zeros(12, int))).text("summary")
+    assert "Of 12 predictions, 0 (0 %) should be reviewed.No input is ambiguous" in shown
+    assert "does not change the accuracy, 100 %." in shown
+    wavering = np.tile([[0.5, 0.5]], (1, 2, 1))
+    shown = Page(cl.report.write(tmp_path / "r.html", wavering, [1])).text("summary")
+    assert "Of 1 prediction, 1 (100 %) should be reviewed." in shown
+    assert "The reason: the input is ambiguous." in shown
+    assert "0 of 1 are correct; too few to reject 10 %." in shown
+    shown = Page(cl.report.write(tmp_path / "r.html", wavering, [0])).text("summary")
+    assert "1 of 1 is correct" in shown
+
+
+def test_one_model_is_described(tmp_path):
+    P = np.array([[[0.9, 0.1]], [[0.55, 0.45]], [[0.5, 0.5]]])
+    read = Page(cl.report.write(tmp_path / "r.html", P))
+    shown = read.text("summary")
+    assert "They are ambiguous; epistemic uncertainty needs several models." in shown
+    assert "The other 1 is clear: the model expects to be right; measuring the" in shown
+    assert "One model alone cannot tell." in shown
+    assert "more data or training will help" not in shown
+    assert "farthest apart" not in read.text("uncertain")
+    assert "aleatoric 0.500, epistemic 0" in read.text("uncertain")
+    assert "votes" not in read.text("listing")
+    shown = Page(cl.report.write(tmp_path / "r.html", P[:1])).text("summary")
+    assert "No input is ambiguous; epistemic uncertainty needs several models" in shown
+
+
+# ---------------------------------------------------------------- map and table
+
+
+def test_every_row_is_there_with_its_numbers(written):
+    read, P, y = written
+    rows = read.data["rows"]
+    assert len(rows["r"]) == 400
+    assert_array_equal(rows["r"], cl.rejection_order(1 - P.min(axis=1).max(axis=1)))
+    place = np.array(rows["r"])
+    u = cl.quantify(P[place])
+    for key, values in {
+        "t": u.total, "l": u.aleatoric.lower, "u": u.aleatoric.upper,
+        "m": u.aleatoric.midpoint, "e": u.epistemic,
+    }.items():  # fmt: skip
+        assert_array_equal(rows[key], np.rint(1e4 * values), err_msg=key)
+    assert rows["id"] == [f"image {i}" for i in place]
+    assert_array_equal(rows["p"], cl.majority_vote(P[place]))
+    assert_array_equal(rows["y"], y[place])
+    masks = np.array(kind_masks(P))
+    assert_array_equal(rows["q"], masks.argmax(axis=0)[place])
+    for i, shown in zip(place[:50], rows["v"], strict=False):
+        votes = P[i].argmax(axis=1)
+        pairs = list(zip(shown[::2], shown[1::2], strict=True))
+        assert dict(pairs) == {k: int((votes == k).sum()) for k in set(votes.tolist())}
+        assert [count for _, count in pairs] == sorted((c for _, c in pairs), reverse=True)
+
+
+def test_cells_count_every_prediction_exactly(written):
+    read, P, _ = written
+    u = cl.quantify(P)
+    x, y = np.rint(1e4 * u.aleatoric.midpoint), np.rint(1e4 * u.epistemic)
+    cells = np.array(read.data["cells"])
+    assert cells[:, 2].sum() == 400
+    for i, j, count in cells:
+        inside = (x // 100 == i) & (np.minimum(y // 50, 99) == j)
+        assert inside.sum() == count
+
+
+def test_the_largest_values_close_the_last_cell():
+    P = np.tile(np.eye(2), (3, 1, 1))
+    collector = data.Collector(data.ReportConfig(2, 2, ("a", "b"), measures=("tv",)))
+    collector.add(P)
+    assert aggregates.cells(collector.finish()) == [[25, 99, 3]]
+
+
+@pytest.mark.slow
+def test_many_rows_are_sampled_and_the_page_states_it(tmp_path):
+    P, y = ensemble(30_000, 2, 3, sharp=2)
+    ids = [f"a rather long name of an image, number {i:06d}.jpeg" for i in range(len(y))]
+    read = Page(cl.report.write(tmp_path / "r.html", P, y, ids=ids))
+    assert len(read.html.encode()) < 6_000_000
+    clear, *looked = kind_masks(P)
+    looked = np.any(looked, axis=0)
+    listed = np.array(read.data["rows"]["r"])
+    assert len(listed) == 20_000
+    assert len(set(listed.tolist())) == len(listed)
+    order = cl.rejection_order(cl.total_uncertainty(P))
+    assert_array_equal(listed[:10_000], order[:10_000])
+    drawn = listed[read.data["drawn"]]
+    assert len(drawn) == 1500
+    assert looked[drawn].all()
+    assert np.array(read.data["cells"])[:, 2].sum() == 30_000
+    shown = read.text("map")
+    assert f"a sample, 1,500 of the {looked.sum():,} that should be reviewed" in shown
+    assert f"lists {len(listed):,}: the 10,000 with the largest total uncertainty" in shown
+    assert f"Of 30,000 predictions, {looked.sum():,} (" in read.text("summary")
+    assert read.data["totals"][0] == clear.sum()
+
+
+@pytest.mark.slow
+def test_long_identifiers_leave_fewer_rows(tmp_path):
+    P, _ = ensemble(21_000, 1, 2)
+    ids = [f"{i:07d}" + "é" * 300 for i in range(len(P))]
+    path = cl.report.write(tmp_path / "r.html", P, ids=ids, measures=["tv"])
+    assert path.stat().st_size < 6_000_000
+    assert 2000 < len(Page(path).data["rows"]["r"]) < 10_000
+
+
+# ---------------------------------------------------------------- curves, distributions
+
+
+def test_areas_beside_the_curves(written):
+    read, P, y = written
+    predicted = cl.majority_vote(P)
+    shown = read.text("curves")
+    u = cl.quantify(P, ["tv", "entropy", "hartley"])
+    scores = {
+        "Total variation": [u["tv"].total, u["tv"].aleatoric, u["tv"].epistemic],
+        "Entropy": [None, u["entropy"].aleatoric, u["entropy"].epistemic],
+        "Entropy, Hartley": [u["entropy"].total, None, None],
+        "Hartley": [None, u["hartley"].aleatoric, u["hartley"].epistemic],
+        "Oracle": [predicted != y] * 3,
+    }
+    panels = re.split("(?:Total|Aleatoric|Epistemic) uncertainty", shown)[1:]
+    for name, row in scores.items():
+        for score, panel in zip(row, panels, strict=True):
+            if score is not None:
+                curve = cl.rejection_curve(y, predicted, score)
+                assert f"{name}{curve.auc:.4f}{curve.monotonicity_ratio:.2f}" in panel
+    assert all(f"Random{np.mean(predicted == y):.4f}0." in panel for panel in panels)
+    spec = read.data["charts"]["curve-epistemic"]
+    drawn = [one["accuracy"] for one in spec["data"]["values"] if one["score"] == "Hartley"]
+    curve = cl.rejection_curve(y, predicted, u["hartley"].epistemic)
+    np.testing.assert_allclose(drawn, curve.accuracy, atol=1e-6)
+
+
+def test_distributions(written):
+    read, P, _ = written
+    u = cl.quantify(P)
+    columns = (u.total, u.aleatoric.lower, u.aleatoric.upper, u.epistemic)
+    for i, values in enumerate(columns):
+        layers = read.data["charts"][f"histogram-{i}"]["layer"]
+        bins = layers[0]["data"]["values"]
+        for j, one in enumerate(bins):
+            last = j == len(bins) - 1
+            inside = (values >= one["from"]) & ((values < one["to"]) | last)
+            assert one["n"] == inside.sum()
+        assert layers[1]["data"]["values"][0]["x"] == np.median(values)
+        assert f"median {np.median(values):.3f}" in read.text("distributions")
+
+
+def test_by_predicted_class(written):
+    read, P, _ = written
+    predicted, u = cl.majority_vote(P), cl.quantify(P)
+    shares = read.data["charts"]["classes"]["data"]["values"]
+    for k, (name, code) in itertools.product(range(3), enumerate(kind_masks(P))):
+        count = (code & (predicted == k)).sum()
+        found = [one for one in shares if one["k"] == str(k) and one["q"] == name]
+        assert [one["n"] for one in found] == ([count] if count else [])
+    medians = {one["k"]: one["eu"] for one in shares}
+    assert medians["1"] == np.median(u.epistemic[predicted == 1])
+
+
+# ---------------------------------------------------------------- instances and members
+
+
+def test_the_most_uncertain_and_their_widest_pair(written):
+    read, P, _ = written
+    shown = read.text("uncertain")
+    top = cl.rejection_order(cl.total_uncertainty(P))[:20]
+    assert re.findall(r"image \d+", shown) == [f"image {i}" for i in top]
+    pairs = re.findall(r"Farthest apart: (\w) (?:says|gives) [^,]*, (\w) ", shown)
+    for i, pair in zip(top, pairs, strict=True):
+        a, b = ("abcd".index(one) for one in pair)
+        widest = max(np.abs(p - q).sum() for p, q in itertools.combinations(P[i], 2))
+        assert np.abs(P[i, a] - P[i, b]).sum() == pytest.approx(widest)
+    assert read.html.count('class="simplex"') == 20  # three classes
+    # The widths of the bars of the first card, member by member.
+    widths = re.findall(r"width:([\d.]+)%", read.html)[:12]
+    np.testing.assert_allclose(np.array(widths, float), 100 * P[top[0]].ravel(), atol=0.006)
+
+
+def test_the_members_in_words(written):
+    read, P, y = written
+    shown = read.text("members")
+    d = cl.diagnose_members(P, y, list("abcd"))
+    for m, verdict in enumerate(d.verdicts):
+        assert verdict in shown
+        assert f"{d.names[m]}{d.decides_total[m]:.1%}{d.in_widest_pair[m]:.1%}" in shown
+    assert "No model determines the uncertainty independently of the input." in shown
+
+
+def test_a_broken_member_is_named(tmp_path):
+    P, y = ensemble(200, 4, 4)
+    P[:, 2] = [0, 0, 0, 1]
+    read = Page(cl.report.write(tmp_path / "r.html", P, y, names=["a", "b", "stuck", "d"]))
+    assert "stuck determines the uncertainty independently of the input" in read.text("members")
+
+
+def test_members_are_judged_on_a_sample_of_what_is_too_large(tmp_path, monkeypatch):
+    P, y = ensemble(1000, 3, 3)
+    monkeypatch.setattr(data, "DIAGNOSED_BYTES", P.nbytes // 3)
+    monkeypatch.setattr("credalens.report.output.BLOCK_BYTES", 100 * 8 * 9)
+    read = Page(cl.report.write(tmp_path / "r.html", P, y, names=list("abc")))
+    shown = read.text("members")
+    assert "one prediction in 4, 250 of 1,000" in shown
+    for verdict in cl.diagnose_members(P[::4], y[::4], list("abc")).verdicts:
+        assert verdict in shown
+
+
+def test_random_orders_are_as_if_they_were_drawn(monkeypatch):
+    # All places of three right ones among seven, each as likely as the other.
+    ratios = []
+    for right in itertools.combinations(range(7), 3):
+        predicted = np.isin(np.arange(7), right).astype(int)
+        curve = cl.rejection_curve(
+            np.ones(7, int), predicted, -np.arange(7.0), aggregates.CURVE_BINS
+        )
+        ratios.append(curve.monotonicity_ratio)
+    monkeypatch.setattr(aggregates, "RANDOM_ORDERS", 20_000)
+    found = aggregates._random_ratio(3, 7)
+    assert found == pytest.approx(np.mean(ratios), abs=4 * np.std(ratios) / np.sqrt(20_000))
+
+
+def test_method(written):
+    read, P, _ = written
+    shown = read.text("method")
+    for word in ("Total variation", "Entropy", "Hartley", "certified", " ms", "numpy ", "Vega 6",
+                 "credalens 0", "include 400 predictions"):  # fmt: skip
+        assert word in shown
+    error = cl.quantify(P, "entropy").error.max()
+    assert f"{error:.1e} bits, certified" in shown
+
+
+def test_chunks_do_not_change_the_page(tmp_path, monkeypatch):
+    P, y = ensemble(301, 3, 4)
+    whole = Page(cl.report.write(tmp_path / "a.html", P, y))
+    monkeypatch.setattr("credalens.report.output.BLOCK_BYTES", 20 * 8 * 12)
+    parts = Page(cl.report.write(tmp_path / "b.html", P, y))
+    assert parts.data == whole.data
+    for ident in ("summary", "uncertain", "members", "curves", "distributions"):
+        assert parts.text(ident) == whole.text(ident)
+
+
+# ---------------------------------------------------------------- shapes
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 3, 2), (5, 1, 3), (40, 2, 1), (3, 30, 3)])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_small_shapes(tmp_path, shape, labelled):
+    P = np.random.default_rng(0).dirichlet(np.ones(shape[2]), shape[:2])
+    y = np.zeros(shape[0], int) if labelled else None
+    read = Page(cl.report.write(tmp_path / "r.html", P, y))
+    assert ("curves" in read.texts) == labelled
+    assert f"Of {shape[0]} prediction" in read.text("summary")
+    if shape[1] == 1:
+        assert "There is only one model" in read.text("members")
+    if shape[1] > cards.MAX_BARS:
+        assert f"and {shape[1] - cards.MAX_BARS} more models" in read.text("uncertain")
+
+
+def test_float32_and_equal_members(tmp_path):
+    P = np.full((50, 3, 4), 0.25, np.float32)
+    read = Page(cl.report.write(tmp_path / "r.html", P))
+    assert read.data["totals"] == [0, 50, 0, 0]
+    assert "Farthest apart" not in read.text("uncertain")
+    assert "needs labels" not in read.text("summary")
+
+
+def test_ten_thousand_classes(tmp_path):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 1, (30, 3, 10_000)).astype(np.float32)
+    logits[..., 7] += 9
+    names = [f"class of things number {k}" for k in range(10_000)]
+    Q = cl.ConvexHull.from_logits(logits)
+    path = cl.report.write(tmp_path / "r.html", Q, class_names=names)
+    assert path.stat().st_size < 3_000_000
+    read = Page(path)
+    assert read.text("uncertain").count("others") == 20
+    assert "The Hartley family was not computed" in read.text("method")
+    assert read.data["classes"] == names
+
+
+def test_another_distance_keeps_its_unit(tmp_path):
+    P, y = ensemble(100, 3, 5)
+    read = Page(cl.report.write(tmp_path / "r.html", P, y, distance="ordinal", measures=["tv"]))
+    u = cl.quantify(P, "ordinal")
+    # Half at either end costs 2 wherever one decides, and no distribution costs more.
+    masks = (u.aleatoric.midpoint >= 1, u.epistemic >= 0.5)
+    codes = masks[0].astype(int) + 2 * masks[1]
+    assert read.data["totals"] == np.bincount(codes, minlength=4).tolist()
+    assert min(read.data["totals"]) > 0
+    assert read.data["unit"] == 4e-4
+    assert_array_equal(read.data["rows"]["t"],
+                       np.rint(u.total[read.data["rows"]["r"]] / 4e-4))  # fmt: skip
+    assert (
+        "is at least 1, and the models disagree if epistemic uncertainty is at least 0.5"
+        in read.text("summary")
+    )
+    kernel = cl.MMD(np.diag([1.0, 2, 3]))
+    assert data.make_rule(0.5, kernel, 3).scale == pytest.approx(np.sqrt(5))
+
+
+# ---------------------------------------------------------------- names from outside
+
+
+def test_hostile_names_are_only_text(tmp_path):
+    K = len(HOSTILE)
+    P, y = ensemble(60, K, K)
+    ids = [HOSTILE[i % K] for i in range(60)]
+    plain = [str(k) for k in range(K)]
+    tame = Page(cl.report.write(tmp_path / "tame.html", P, y, plain, plain * 5 + plain[:5]))
+    read = Page(cl.report.write(tmp_path / "hostile.html", P, y, HOSTILE, ids, names=HOSTILE,
+                                title=HOSTILE[1]))  # fmt: skip
+    tags = [[tag for tag, _ in one.elements] for one in (tame, read)]
+    assert tags[0] == tags[1]
+    attributes = [{key for _, attrs in one.elements for key in attrs} for one in (tame, read)]
+    assert attributes[0] == attributes[1]
+    assert read.data["classes"] == [name[:199] + "…" if len(name) > 200 else name
+                                    for name in HOSTILE]  # fmt: skip
+    assert set(read.data["rows"]["id"]) == set(read.data["classes"])
+    assert HOSTILE[1] in "".join(read.texts[""])
+    assert HOSTILE[0] in read.text("members")
+
+
+def test_identifiers_that_are_missing(tmp_path):
+    P = np.full((2, 2, 2), 0.5)
+    page = Page(cl.report.write(tmp_path / "a.html", P, ids=["x", None]))
+    assert page.data["rows"]["id"] == ["x", ""]
+    assert "None" not in page.text("uncertain")
+    assert "row 1" in page.text("uncertain")
+
+
+def test_names_that_are_no_unicode(tmp_path):
+    P, _ = ensemble(5)
+    path = cl.report.write(tmp_path / "r.html", P, ids=[f"\udcff{i}" for i in range(5)])
+    assert set(Page(path).data["rows"]["id"]) == {f"?{i}" for i in range(5)}
+
+
+def test_nothing_on_the_page_is_fetched(written):
+    read, _, _ = written
+    policy = next(a["content"] for tag, a in read.elements if a.get("http-equiv"))
+    assert policy.startswith("default-src 'none'; ")
+    for _, attrs in read.elements:
+        assert "src" not in attrs
+        assert attrs.get("href", "#").startswith(("#", "data:"))
+    own = [page._resource(name) for name in ("page.html", "page.css", "page.js")]
+    assert not any("//" in re.sub(r"(?m)^\s*//.*$|\s// .*$", "", text) for text in own)
+    assert len(own[2].splitlines()) < 500
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"members": np.empty((0, 2, 3))}, "members: has no rows"),
+        ({"members": np.full((3, 2), 0.5)}, r"members: has shape \(3, 2\)"),
+        ({"members": np.full((3, 2, 3), 0.5)}, "members: row .* sums to 1.5"),
+        ({"members": cl.Contamination([0.5, 0.5], 0.1)}, "members: is a Contamination"),
+        ({"y": [0, 1]}, "y: has 2 entries; pass 5"),
+        ({"y": [0, 1, 2, 3, 0]}, r"y: is 3 at index 3 \(zero-based\)"),
+        ({"y": [0, 1, np.nan, 1, 0]}, "y: is nan at index 2 .* remove rows without a label"),
+        ({"y": ["a", "b", "a", "a", "?"], "class_names": ["a", "b", "c"]}, "y: is . at index 4"),
+        ({"class_names": ["a"]}, "class_names: has 1 entries; pass 3, one per class"),
+        ({"class_names": "abc"}, "class_names: is a string"),
+        ({"names": ["a"]}, "names: has 1 entries; pass 2"),
+        ({"ids": ["a"]}, "ids: has 1 entries; pass 5"),
+        ({"measures": ["tvv"]}, "measures: is 'tvv'"),
+        ({"distance": "far"}, "distance: is 'far'"),
+        ({"second_look": 1}, "second_look: is 1"),
+        ({"second_look": "x"}, "second_look: is 'x'"),
+        ({"path": "report.txt"}, "path: .*report.txt is not an .html file"),
+        ({"path": "nowhere/report.html"}, "nowhere is not a folder"),
+    ],
+)
+def test_invalid_arguments(tmp_path, change, message):
+    members = np.full((5, 2, 3), 1 / 3)
+    arguments = {"members": members, **change}
+    path = tmp_path / arguments.pop("path", "report.html")
+    with pytest.raises(ValueError, match=message):
+        cl.report.write(path, **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_labels_as_names_and_rows_to_normalise(tmp_path):
+    P, y = ensemble(40)
+    plain = Page(cl.report.write(tmp_path / "a.html", P, y, NAMES))
+    named = Page(cl.report.write(tmp_path / "b.html", 2 * P, np.array(NAMES)[y], NAMES,
+                                 normalize=True))  # fmt: skip
+    floats = Page(cl.report.write(tmp_path / "c.html", P, y.astype(float), NAMES))
+    assert named.data["rows"]["y"] == plain.data["rows"]["y"] == floats.data["rows"]["y"]
+    assert named.text("summary") == plain.text("summary")
+
+
+def test_classes_that_are_called_by_numbers(tmp_path):
+    # As on the command line: a label 1 is then the class of that name, not the second one.
+    P, y = ensemble(40)
+    names = [str(k + 1) for k in range(P.shape[2])]
+    plain = Page(cl.report.write(tmp_path / "a.html", P, y))
+    named = Page(cl.report.write(tmp_path / "b.html", P, y + 1, names))
+    assert named.data["rows"]["y"] == plain.data["rows"]["y"]
+    with pytest.raises(ValueError, match=r"^y: is 0 at index"):
+        cl.report.write(tmp_path / "c.html", P, np.zeros(40, int), names)
+
+
+def test_classes_that_are_called_by_truth_values(tmp_path):
+    P = np.array([[[0.6, 0.4]], [[0.1, 0.9]]])
+    page = Page(cl.report.write(tmp_path / "a.html", P, np.array([True, False]), ["True", "False"]))
+    assert page.data["rows"]["y"] == [0, 1]
+
+
+def test_a_failure_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    monkeypatch.setattr(vega_bundle, "bundle", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        cl.report.write(path, ensemble(10)[0])
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_percentages_are_not_rounded_to_certainty():
+    shown = [
+        summary_text.percent(count, 100_000).replace("\u00a0", " ") for count in (0, 1, 99_999)
+    ]
+    assert shown == ["0 %", "< 0.1 %", "> 99.9 %"]
+    assert [summary_text.measure(x) for x in (0, 4.9e-4, 0.0126)] == ["0", "0.000", "0.013"]
