@@ -171,10 +171,12 @@ def quantify(
     for one in families:
         if not isinstance(one, Distance) and not (isinstance(one, str) and one in FAMILY_NAMES):
             _validation.one_of(one, "measure", FAMILY_NAMES)
-    shared = SharedQueries(Q, base, {"random_state": random_state, **hartley})
+    shared: SharedQueries | None = None
     results: dict[Any, Uncertainty] = {}
     for one in families:
         if isinstance(one, str) and one not in NAMES:
+            if shared is None:
+                shared = SharedQueries(Q, base, {"random_state": random_state, **hartley})
             results[one] = FAMILY_TABLE[one].function(shared)
         else:
             total, lower, upper, epistemic, error = as_distance(one, Q.n_classes).decompose(Q)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from credalens._backend import (
     DEFAULT_THREADS,
     Array,
     Backend,
+    first_invalid_row,
     is_lazy,
     map_instances,
     primitive,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from credalens._protocols import DistanceLike
 
 
+@cache
 def _fused_check_tolerance(dtype: np.dtype[Any]) -> float:
     """Return the tolerance of kernels that validate rows while they read them."""
     # Slightly stricter than `_validation`, which makes the decision for the rows in between.
@@ -194,8 +196,11 @@ class ConvexHull(HullScoring):
         Rows that do not sum to 1 up to single precision are divided by their sums in a copy, which
         replaces the caller's array.
         """
-        array = _validation.probabilities(self._arrays[0], "members")
-        if array is not self._arrays[0]:
+        given: Array = self._arrays[0]
+        if first_invalid_row(given, _fused_check_tolerance(given.dtype)) < 0:
+            return given
+        array = _validation.probabilities(given, "members")
+        if array is not given:
             array.setflags(write=False)
             self.__dict__["_arrays"] = (array,)
         return array
