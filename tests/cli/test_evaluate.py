@@ -3,6 +3,7 @@
 import csv
 import math
 import os
+import re
 import subprocess
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import credalens as cl
+from credalens.evaluation.baselines import BASELINES
 from credalens.evaluation.guarantee import (
     TUNING_SHARE,
     clopper_pearson_lower,
@@ -191,8 +193,15 @@ class TestCommand:
         done = call("evaluate", folder, "--measures", "tv,mmi", "-o", out, "--bootstrap", 20,
                     "--target-accuracy", 0.8, "--chunk-rows", 300)  # fmt: skip
         rows = {row["score"]: row for row in rows_of(out / "evaluation.csv")}
-        assert list(rows) == ["tv_total", "tv_aleatoric_lower", "tv_aleatoric_upper",
-                              "tv_epistemic", "mmi", "tv_aleatoric (interval)"]  # fmt: skip
+        assert list(rows) == [
+            "tv_total",
+            "tv_aleatoric_lower",
+            "tv_aleatoric_upper",
+            "tv_aleatoric (interval)",
+            "tv_epistemic",
+            "mmi",
+            *BASELINES,
+        ]
         vote = cl.majority_vote(members)
         u = cl.quantify(members)
         for name, score in (("tv_total", u.total), ("tv_aleatoric (interval)", u.aleatoric)):
@@ -202,11 +211,80 @@ class TestCommand:
         accuracy = (vote == labels).mean()
         assert float(rows["tv_total"]["accuracy_at_0"]) == accuracy
         assert f"Accuracy on all 2000 rows in %: {100 * accuracy:.2f}" in done.stdout
+        metrics = cl.selective_metrics(labels, vote, u.total)
+        for name in ("aurc", "eaurc", "auarc", "augrc", "eaugrc", "prr", "auroc"):
+            row = rows["tv_total"]
+            assert float(row[name]) == pytest.approx(getattr(metrics, name), abs=1e-12)
+            assert float(row[f"{name}_low"]) <= float(row[name]) <= float(row[f"{name}_high"])
         assert (out / "rejection_curves.png").read_bytes()[:4] == b"\x89PNG"
         (promise,) = rows_of(out / "guarantee.csv")
         answer = guaranteed_threshold(vote == labels, u.total, 0.8, 0.95, 0)
         assert float(promise["threshold"]) == answer.threshold
         assert f"tv_total <= {answer.threshold!r}" in done.stdout
+
+    def test_baselines_and_metrics_are_printed(self, models):
+        folder, members, labels = models
+        right = cl.majority_vote(members) == labels
+        printed = call("evaluate", folder, "--metrics", "aurc, E-AURC,auroc").stdout
+        u = cl.quantify(members, ["tv", "information"])
+        scores = {
+            "tv_total": u["tv"].total,
+            "confidence_total (baseline)": 1 - members.mean(axis=1).max(axis=1),
+            "information_total (baseline)": u["information"].total,
+            "information_epistemic (baseline)": u["information"].epistemic,
+        }
+        first, _, second = printed.partition("Metrics of selective prediction")
+        for name, score in scores.items():
+            area = cl.rejection_curve(right, None, score).auc
+            assert re.search(rf"{re.escape(name)} +{100 * area:.2f} ", first)
+            m = cl.selective_metrics(right, None, score)
+            values = " +".join(f"{x:.4f}" for x in (m.aurc, m.eaurc, m.auroc))
+            assert re.search(rf"{re.escape(name)} +{values}", second)
+        most = 100 * np.bincount(labels).max() / len(labels)
+        assert f"; of the most frequent class: {most:.2f}" in printed
+
+    def test_a_better_score_is_named_and_can_be_used(self, models, tmp_path):
+        folder, members, labels = models
+        noise = np.random.default_rng(0).dirichlet(np.ones(3), len(members))
+        write_npz(folder / "noise.npz", noise, labels)  # distorts the set, not the mean
+        done = call("evaluate", folder, "-o", tmp_path / "out")
+        rows = {row["score"]: float(row["auc"]) for row in rows_of(tmp_path / "out/evaluation.csv")}
+        best = max(rows, key=rows.get)
+        assert best != "tv_total"
+        points = 100 * (rows[best] - rows["tv_total"])
+        assert (
+            f"Best score: {best}, AUC {100 * rows[best]:.2f} %, {points:.2f} points above tv_total"
+            in done.stdout
+        )
+        assert f"Rank by {best} instead." in done.stdout
+        assert f"To use it: --score {best} here, --by in credalens pick." in done.stdout
+        kept = call("evaluate", folder, "--score", best, "--target-accuracy", 0.8, "--bootstrap", 0)
+        assert f"{best}: keep " in kept.stdout
+        assert f"by {best}" in call(
+            "pick", folder, "--by", best, "--budget", 3, "-o", tmp_path / "p.csv"
+        ).stderr  # fmt: skip
+
+    def test_chance_is_no_reason_to_switch(self, tmp_path):
+        members, labels = predictions(n=60)
+        np.savez(tmp_path / "a.npz", probs=members, labels=labels)
+        printed = call("evaluate", tmp_path / "a.npz").stdout
+        assert "Best score: " in printed
+        assert "instead" not in printed
+
+    def test_a_model_that_distorts_the_uncertainty(self, models):
+        folder, members, labels = models
+        assert "Warning" not in call("evaluate", folder).stdout
+        wrong = np.eye(3)[np.random.default_rng(1).integers(3, size=len(labels))]
+        write_npz(folder / "broken.npz", wrong, labels)
+        done = call("evaluate", folder, "--bootstrap", 0)
+        first = done.stdout.splitlines()[0]
+        whole = np.concatenate([members, wrong[:, None]], axis=1)
+        d = cl.diagnose_members(whole, labels, ["0", "1", "2", "broken"])
+        assert d.spoilers == [3]
+        assert first == f"Warning: model {d.verdicts[3]}."
+        accuracy = 100 * (cl.majority_vote(members) == labels).mean()
+        assert f"accuracy {accuracy:.1f} %, not " in first
+        assert "sets TU" not in done.stderr
 
     def test_several_scores_share_the_confidence(self, models, tmp_path):
         folder, members, labels = models

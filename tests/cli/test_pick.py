@@ -21,7 +21,7 @@ def rows_of(text):
 
 class TestReasons:
     def test_unknown(self):
-        # AU: 1 - 0.9 = 0.1 to 0.5, midpoint 0.3. EU = (0.9 - 0.2) / 2 = 0.35.
+        # AU: 1 - 0.9 = 0.1 to 0.5. EU = (0.9 - 0.2) / 2 = 0.35.
         (reason,) = explain([[[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]]], class_names=["cat", "dog"])
         assert reason.kind == "unknown"
         assert reason.members == ("model 0", "model 2")
@@ -47,23 +47,26 @@ class TestReasons:
         # AU: 0.45 to 0.5. EU = 0.025.
         (reason,) = explain([[[0.5, 0.5], [0.55, 0.45]]])
         assert reason.kind == "ambiguous"
-        assert (
-            reason.text == "the models agree that the input is hard to classify: risk 0.45 to 0.50"
-        )
+        assert reason.text == "every model finds the input hard to classify: risk 0.45 to 0.50"
 
     def test_both(self):
         # AU: 0.45 to 1 - 0.4 = 0.6 (the mixture of equal parts). EU = (0.5 + 0.5) / 4 = 0.25.
         (reason,) = explain([[[0.55, 0.4, 0.05], [0.05, 0.4, 0.55]]], member_names=["a", "b"])
         assert reason.kind == "both"
         assert reason.text == (
-            "the risk is high, and the models disagree: risk 0.45 to 0.60; "
-            "a says class 0 (0.55), b says class 2 (0.55)"
+            "every model finds the input hard to classify, and the models disagree: "
+            "risk 0.45 to 0.60; a says class 0 (0.55), b says class 2 (0.55)"
         )
+
+    @pytest.mark.parametrize("M", [2, 3, 5, 10])
+    def test_certain_models_that_disagree_are_unknown(self, M):
+        (reason,) = explain(np.eye(M)[None])
+        assert reason.kind == "unknown"
 
     def test_little_uncertainty_is_clear(self):
         # All of it is disagreement, but 0.01 is nothing to hand to a person.
         doubt, sure = explain([[[1.0, 0.0], [0.99, 0.01]], [[1.0, 0.0]] * 2])
-        said = "the models largely agree, and expect to be right: total uncertainty"
+        said = "the models largely agree, and at least one expects to be right: total uncertainty"
         assert (doubt.kind, doubt.text) == ("clear", f"{said} 0.01")
         assert (sure.kind, sure.text) == ("clear", f"{said} 0.00")
         assert (sure.members, sure.classes) == (None, None)
@@ -75,14 +78,15 @@ class TestReasons:
         assert reason.kind == "ambiguous"
 
     @pytest.mark.parametrize("distance", ["tv", "ordinal", "kolmogorov"])
-    def test_what_is_ambiguous_alone_no_model_finds_easy(self, distance):
+    def test_what_is_ambiguous_no_model_finds_easy(self, distance):
         members = predictions(n=4000, M=4, K=5)[0]
         lower = cl.aleatoric_uncertainty(members, distance).lower
         rule = make_rule(0.3, as_distance(distance, 5), 5)
         kinds = [reason.kind for reason in explain(members, distance, review_threshold=0.3)]
-        alone = np.array(kinds) == "ambiguous"
-        assert alone.any()
-        assert (lower[alone] >= rule.epistemic).all()
+        ambiguous = np.isin(kinds, ["ambiguous", "both"])
+        assert ambiguous.any()
+        assert (lower[ambiguous] >= rule.aleatoric - 1e-5).all()
+        assert (lower[~ambiguous] < rule.aleatoric).all()
 
     def test_rounding_does_not_decide(self):
         """Pairs of models that are 0.4 apart, whichever way they are written; 60:40 likewise."""
@@ -100,13 +104,16 @@ class TestReasons:
         assert easy.text == "the model expects to be right: total uncertainty 0.30"
         assert hard.members is None
 
-    def test_the_rule_is_that_of_the_report(self):
+    def test_the_reasons_are_those_of_the_report(self):
         members, _ = predictions(n=200, M=4, K=3)
         members = members.astype(np.float32)
-        collector = Collector(ReportConfig(4, 3, tuple("abcd"), second_look=0.3))
+        collector = Collector(ReportConfig(4, 3, tuple("abcd"), review_threshold=0.5))
         collector.add(members)
-        printed = [KINDS[code].name for code in collector.finish().kinds]
-        assert [reason.kind for reason in explain(members, review_threshold=0.3)] == printed
+        printed = np.array([kind.name for kind in KINDS])[collector.finish().kinds]
+        review = cl.total_uncertainty(members) > 0.5
+        own = np.array([reason.kind for reason in explain(members, review_threshold=0.25)])
+        assert (printed[review] == own[review]).all()
+        assert set(printed[~review]) == {"clear"}
         assert len(set(printed)) == 4
 
     def test_the_pair_is_the_farthest(self):
@@ -146,10 +153,14 @@ class TestCommand:
         assert [int(row["rank"]) for row in rows] == list(range(1, count + 1))
         assert np.array_equal([float(row["tv_total"]) for row in rows], score[order])
         assert [int(row["prediction"]) for row in rows] == cl.majority_vote(members)[order].tolist()
-        reasons = explain(members[order], member_names=["ada", "bob", "cyd"])
+        # Half of the total uncertainty of the last row, so that every row has a reason.
+        level = min(0.4, max(0.05, score[order[-1]] / 2))
+        names = ["ada", "bob", "cyd"]
+        reasons = explain(members[order], member_names=names, review_threshold=level)
         assert [(row["kind"], row["reason"]) for row in rows] == [
             (reason.kind, reason.text) for reason in reasons
         ]
+        assert "clear" not in {row["kind"] for row in rows} or score[order[-1]] < 0.1
 
     def test_rows_have_the_columns_and_the_digits_of_score(self, tmp_path):
         members, labels = predictions(n=40, dtype=np.float32)
@@ -176,10 +187,11 @@ class TestCommand:
         call("pick", folder, "--measures", "tv,entropy", "--by", "entropy_total", "--budget", 4)
         assert sum(rows) == 8  # four rows for their columns, and for their reasons
 
-    def test_the_level_can_be_chosen(self, models):
+    def test_the_threshold_can_be_chosen(self, models):
         folder, members = models
-        rows = rows_of(call("pick", folder, "--budget", 60, "--second-look", 0.05).stdout)
-        reasons = explain(members, review_threshold=0.05)
+        options = ("--budget", 60, "--review-threshold", 0.12)
+        rows = rows_of(call("pick", folder, *options).stdout)
+        reasons = explain(members, review_threshold=0.06)
         assert [row["kind"] for row in rows] == [reasons[int(row["row"])].kind for row in rows]
         assert {row["kind"] for row in rows} != {reason.kind for reason in explain(members)}
 
@@ -193,6 +205,15 @@ class TestCommand:
         rows = rows_of(call("pick", folder, "--budget", 5, "--by", "tv_epistemic").stdout)
         order = cl.rejection_order(cl.epistemic_uncertainty(members))[:5]
         assert [int(row["row"]) for row in rows] == order.tolist()
+
+    @pytest.mark.parametrize("score", ["confidence_total", "information_epistemic"])
+    def test_by_a_baseline_that_evaluate_suggests(self, score, models):
+        folder, members = models
+        rows = rows_of(call("pick", folder, "--budget", 5, "--by", score).stdout)
+        family, _, component = score.rpartition("_")
+        values = getattr(cl.quantify(members, family), component)
+        assert [int(row["row"]) for row in rows] == cl.rejection_order(values)[:5].tolist()
+        assert {"tv_total", score} <= set(rows[0])
 
     def test_names_that_look_like_markup_are_shown_as_they_are(self, capsys):
         names = ["[/b]", "[red]cat", ":smile:"]
@@ -248,7 +269,7 @@ class TestCommand:
             (["--reject", "0.1", "--budget", "5"], "pass either"),
             (["--reject", "0.01"], "--reject: 0.01 of 60 rows is 0 rows; pass more"),
             (["--reject", "10"], "--reject: is 10; pass a share between 0 and 1"),
-            (["--budget", "3", "--second-look", "2"], "--second-look: is 2.0; pass a number"),
+            (["--budget", "3", "--review-threshold", "-2"], "--review-threshold: is -2.0; pass a"),
             (["--budget", "3", "--by", "x"], "--by: is 'x'; choose from tv_total"),
             (["--budget", "3", "-o", "p.doc"], "unknown file extension '.doc'"),
         ],

@@ -86,12 +86,12 @@ def test_options_of_the_command(models, tmp_path):
     np.savetxt(tmp_path / "truth.txt", y, "%d")
     out = tmp_path / "r.html"
     call("report", tmp_path / "all.npy", "--labels", tmp_path / "truth.txt", "--normalize",
-         "--class-names", "x,y,z", "--measures", "tv,entropy", "--second-look", "0.3",
+         "--class-names", "x,y,z", "--measures", "tv,entropy", "--review-threshold", "0.321",
          "--distance", "ordinal", "-o", out, "-q")  # fmt: skip
     read = Page(out)
     assert read.data["classes"] == ["x", "y", "z"]
     assert "not computed" in read.text("method")
-    assert "0.3" in read.text("summary")
+    assert "above 0.321, as requested" in read.text("summary")
     assert "Ordinal" in read.text("curves")
 
 
@@ -109,7 +109,7 @@ def test_bad_rows_are_left_out_and_reported(models, tmp_path, monkeypatch):
         text = Page(tmp_path / name).text()
         assert "89 predictions · 3 models · 3 classes · with labels · 1 invalid row skipped" in text
     read = Page(tmp_path / "r.html")
-    assert "Of 89 predictions" in read.text("summary")
+    assert "89 predictions" in read.text("summary")
     assert sorted(read.data["rows"]["r"]) == [i for i in range(90) if i != 2]
 
 
@@ -118,7 +118,10 @@ def test_bad_rows_are_left_out_and_reported(models, tmp_path, monkeypatch):
     [
         (["report", "-o", "r.txt"], "r.txt is not an .html file"),
         (["report", "--measures", "mmi"], "measures: is 'mmi'"),
-        (["report", "--second-look", "2"], "--second-look: is 2"),
+        (["report", "--review-threshold", "-2"], "--review-threshold: is -2"),
+        (["report", "--reject", "2"], "--reject: is 2"),
+        (["report", "--target-accuracy", "2"], "--target-accuracy: is 2"),
+        (["report", "--reject", "0.1", "--review-threshold", "1"], "--review-threshold: excludes "),
         (["score", "-o", "s.csv", "--resume", "--report", "r.html"], "--report: needs all rows"),
         (["score", "-o", "s.csv", "--report", "r.txt"], "r.txt is not an .html file"),
     ],

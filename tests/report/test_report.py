@@ -8,11 +8,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import credalens as cl
-from credalens.report import aggregates, cards, data, page, summary_text, vega_bundle
+from credalens.report import aggregates, cards, data, page, ranking, summary_text, vega_bundle
 from report_pages import HOSTILE, Page, ensemble
 
 NAMES = ("cat", "dog", "fox")
-LEVEL = 0.4
 
 
 @pytest.fixture(scope="module")
@@ -26,91 +25,155 @@ def written(tmp_path_factory):
     return Page(path), P, y
 
 
-def kind_masks(P):
+def threshold_by_labels(P, y):
+    """The largest of three accuracies that keeps at least half, or else any."""
+    right, total = cl.majority_vote(P) == y, cl.total_uncertainty(P)
+    found = [
+        cl.guaranteed_threshold(right, total, target, 1 - 0.05 / 3, random_state=0)
+        for target in (0.99, 0.95, 0.9)
+    ]
+    possible = [one for one in found if one.threshold is not None]
+    best = [one for one in possible if one.kept >= 0.5] or possible
+    return best[0].threshold, best[0].target
+
+
+def kind_masks(P, threshold):
     u = cl.quantify(P)
-    hard = (u.aleatoric.lower + u.aleatoric.upper) / 2 >= LEVEL
-    apart = 2 * u.epistemic >= LEVEL
-    return ~hard & ~apart, hard & ~apart, ~hard & apart, hard & apart
+    review = u.total > threshold
+    hard, apart = u.aleatoric.lower >= threshold / 2, 2 * u.epistemic >= threshold / 2
+    assert (hard | apart)[review].all()
+    return ~review, review & hard & ~apart, review & ~hard & apart, review & hard & apart
 
 
 def one_percent(mask):
     return f"{100 * mask.sum() / len(mask):.1f} %"
 
 
-# ---------------------------------------------------------------- the story
+# ---------------------------------------------------------------- the summary
 
 
-def test_the_summary(written):
+def test_the_summary_with_labels(written):
     read, P, y = written
-    _, ambiguous, unknown, both = kind_masks(P)
-    look = ambiguous | unknown | both
-    assert 20 < look.sum() < 380
-    assert min(ambiguous.sum(), unknown.sum(), both.sum()) > 0
+    threshold, target = threshold_by_labels(P, y)
+    keep, ambiguous, unknown, both = kind_masks(P, threshold)
+    assert min(keep.sum(), ambiguous.sum(), unknown.sum(), both.sum()) > 0
     right = cl.majority_vote(P) == y
     total = 1 - P.min(axis=1).max(axis=1)
-    kept = np.argsort(-total, kind="stable")[40:]
-    assert right[kept].mean() > right.mean()
+    first = np.argsort(-total, kind="stable")[40:]
+    assert right[first].mean() > right.mean()
     shown = read.text("summary")
-    assert f"Of 400 predictions, {look.sum()} ({one_percent(look)}) should be reviewed." in shown
     assert (
-        f"Of these, {ambiguous.sum()} because the input is ambiguous, {unknown.sum()} because the "
-        f"models disagree, and {both.sum()} for both reasons." in shown
+        f"Of 400 predictions, {keep.sum()} ({one_percent(keep)}) can be kept at an accuracy of "
+        f"{100 * target:g} %: those with total uncertainty up to {threshold:.3f}." in shown
+    )
+    assert (
+        f"The reasons to review the other {(~keep).sum()}: every model finds the input hard "
+        f"({ambiguous.sum()}); the models disagree ({unknown.sum()}); every model finds the input "
+        f"hard, and they disagree ({both.sum()})." in shown
     )
     assert (
         "Rejecting the 10 % with the largest total uncertainty (40) raises the accuracy "
-        f"from {one_percent(right)} to {one_percent(right[kept])}." in shown
+        f"from {one_percent(right)} to {one_percent(right[first])}." in shown
     )
+    assert f"Keep them: at least {100 * target:g} % are correct, with 95 % confidence." in shown
 
 
 def test_the_kinds_and_the_rule(written):
     read, P, y = written
     right = cl.majority_vote(P) == y
     shown = read.text("summary")
-    names = ("clear", "ambiguous", "unknown", "both")
-    for name, mask in zip(names, kind_masks(P), strict=True):
+    threshold, _ = threshold_by_labels(P, y)
+    masks = kind_masks(P, threshold)
+    for name, mask in zip(("keep", "ambiguous", "unknown", "both"), masks, strict=True):
         assert re.search(rf"{name}{mask.sum()}{re.escape(one_percent(mask))}", shown)
         accuracy = "100 %" if right[mask].all() else one_percent(right[mask])
         assert f"Accuracy {accuracy}." in shown
-    assert "at least 0.4" in shown
-    assert "epistemic uncertainty is at least 0.2" in shown
-    assert read.data["totals"] == [int(mask.sum()) for mask in kind_masks(P)]
+    assert f"reviewed if its total uncertainty is above {threshold:.3f}, the largest" in shown
+    assert f"a risk of at least half of that ({threshold / 2:.3f})" in shown
+    assert f"(epistemic uncertainty at least {threshold / 4:.3f})" in shown
+    assert read.data["totals"] == [int(mask.sum()) for mask in masks]
+    assert read.data["kinds"] == ["keep", "ambiguous", "unknown", "both"]
 
 
-def test_the_level_can_be_chosen(tmp_path):
-    P, _ = ensemble(60)
-    path = cl.report.write(tmp_path / "r.html", P, second_look=0.1)
-    u = cl.quantify(P)
-    look = (u.aleatoric.midpoint >= 0.1) | (u.epistemic >= 0.05)
-    assert f"Of 60 predictions, {look.sum()} (" in Page(path).text("summary")
+@pytest.mark.parametrize(
+    ("options", "count", "how"),
+    [
+        ({}, 20, "at least 10 %"),
+        ({"review_share": 0.25}, 50, "at least 25 %"),
+        ({"review_threshold": 0.3}, None, "above 0.300, as requested"),
+    ],
+)
+def test_what_to_review_without_labels(tmp_path, options, count, how):
+    P, _ = ensemble(200)
+    read = Page(cl.report.write(tmp_path / "r.html", P, **options))
+    total = cl.total_uncertainty(P)
+    threshold = options.get("review_threshold") or np.sort(total)[-count] - 1e-9
+    review = total > threshold
+    assert count in (None, review.sum())
+    shown = read.text("summary")
+    assert f"Of 200 predictions, the {review.sum()} with total uncertainty above" in shown
+    assert f"({one_percent(review)}) are the first to review." in shown
+    assert "There are no labels, so that the accuracy is not known." in shown
+    assert "labels are needed to measure their accuracy" in shown
+    assert how in shown
+    assert read.data["totals"][0] == 200 - review.sum()
+    assert read.data["kinds"][0] == "others"
+
+
+def test_a_target_accuracy(tmp_path):
+    P, y = ensemble(2000)
+    read = Page(cl.report.write(tmp_path / "r.html", P, y, target_accuracy=0.97))
+    right, total = cl.majority_vote(P) == y, cl.total_uncertainty(P)
+    found = cl.guaranteed_threshold(right, total, 0.97, random_state=0)
+    kept = total <= found.threshold
+    assert 0 < kept.mean() < 1
+    expected = f"{kept.sum():,} ({one_percent(kept)}) can be kept at an accuracy of 97 %"
+    assert expected in read.text("summary")
+
+
+def test_nothing_can_be_kept(tmp_path):
+    P, _ = ensemble(300)
+    y = np.random.default_rng(99).integers(3, size=300)
+    shown = Page(cl.report.write(tmp_path / "r.html", P, y)).text("summary")
+    assert "No part of the 300 predictions can be kept at an accuracy of 90 %" in shown
+    assert "Accept them only if this accuracy is enough." in shown
+    assert "Keep them" not in shown
+
+
+def test_everything_can_be_kept(tmp_path):
+    P, _ = ensemble(2000)
+    shown = Page(cl.report.write(tmp_path / "r.html", P, cl.majority_vote(P))).text("summary")
+    assert "All 2,000 predictions can be kept at an accuracy of 99 %." in shown
+    assert "to review the 200 most uncertain ones: " in shown
+    assert "Keep them: at least 99 % are correct, with 95 % confidence." in shown
 
 
 def test_sentences_of_small_numbers(tmp_path):
     sure = np.tile([[0.98, 0.02], [0.97, 0.03]], (12, 1, 1))
     shown = Page(cl.report.write(tmp_path / "r.html", sure, np.zeros(12, int))).text("summary")
-    assert "Of 12 predictions, 0 (0 %) should be reviewed.No input is ambiguous" in shown
+    assert "No part of the 12 predictions can be kept at an accuracy of 90 %" in shown
     assert "does not change the accuracy, 100 %." in shown
-    wavering = np.tile([[0.5, 0.5]], (1, 2, 1))
-    shown = Page(cl.report.write(tmp_path / "r.html", wavering, [1])).text("summary")
-    assert "Of 1 prediction, 1 (100 %) should be reviewed." in shown
-    assert "The reason: the input is ambiguous." in shown
+    unsure = np.tile([[0.5, 0.5]], (1, 2, 1))
+    shown = Page(cl.report.write(tmp_path / "r.html", unsure, review_threshold=0.4)).text("summary")
+    assert "Of 1 prediction, the 1 with total uncertainty above 0.400 (100 %)" in shown
+    assert "The reason to review it: every model finds the input hard." in shown
+    shown = Page(cl.report.write(tmp_path / "r.html", unsure, [1])).text("summary")
     assert "0 of 1 are correct; too few to reject 10 %." in shown
-    shown = Page(cl.report.write(tmp_path / "r.html", wavering, [0])).text("summary")
+    shown = Page(cl.report.write(tmp_path / "r.html", unsure, [0])).text("summary")
     assert "1 of 1 is correct" in shown
 
 
 def test_one_model_is_described(tmp_path):
     P = np.array([[[0.9, 0.1]], [[0.55, 0.45]], [[0.5, 0.5]]])
-    read = Page(cl.report.write(tmp_path / "r.html", P))
+    read = Page(cl.report.write(tmp_path / "r.html", P, review_threshold=0.4))
     shown = read.text("summary")
-    assert "They are ambiguous; epistemic uncertainty needs several models." in shown
-    assert "The other 1 is clear: the model expects to be right; measuring the" in shown
+    assert "Epistemic uncertainty, i.e. disagreement, needs several models." in shown
     assert "One model alone cannot tell." in shown
+    assert read.data["totals"] == [1, 2, 0, 0]
     assert "more data or training will help" not in shown
     assert "farthest apart" not in read.text("uncertain")
     assert "aleatoric 0.500, epistemic 0" in read.text("uncertain")
     assert "votes" not in read.text("listing")
-    shown = Page(cl.report.write(tmp_path / "r.html", P[:1])).text("summary")
-    assert "No input is ambiguous; epistemic uncertainty needs several models" in shown
 
 
 # ---------------------------------------------------------------- map and table
@@ -124,14 +187,13 @@ def test_every_row_is_there_with_its_numbers(written):
     place = np.array(rows["r"])
     u = cl.quantify(P[place])
     for key, values in {
-        "t": u.total, "l": u.aleatoric.lower, "u": u.aleatoric.upper,
-        "m": u.aleatoric.midpoint, "e": u.epistemic,
+        "t": u.total, "l": u.aleatoric.lower, "u": u.aleatoric.upper, "e": u.epistemic,
     }.items():  # fmt: skip
         assert_array_equal(rows[key], np.rint(1e4 * values), err_msg=key)
     assert rows["id"] == [f"image {i}" for i in place]
     assert_array_equal(rows["p"], cl.majority_vote(P[place]))
     assert_array_equal(rows["y"], y[place])
-    masks = np.array(kind_masks(P))
+    masks = np.array(kind_masks(P, threshold_by_labels(P, y)[0]))
     assert_array_equal(rows["q"], masks.argmax(axis=0)[place])
     for i, shown in zip(place[:50], rows["v"], strict=False):
         votes = P[i].argmax(axis=1)
@@ -143,7 +205,7 @@ def test_every_row_is_there_with_its_numbers(written):
 def test_cells_count_every_prediction_exactly(written):
     read, P, _ = written
     u = cl.quantify(P)
-    x, y = np.rint(1e4 * u.aleatoric.midpoint), np.rint(1e4 * u.epistemic)
+    x, y = np.rint(1e4 * u.aleatoric.lower), np.rint(1e4 * u.epistemic)
     cells = np.array(read.data["cells"])
     assert cells[:, 2].sum() == 400
     for i, j, count in cells:
@@ -155,7 +217,7 @@ def test_the_largest_values_close_the_last_cell():
     P = np.tile(np.eye(2), (3, 1, 1))
     collector = data.Collector(data.ReportConfig(2, 2, ("a", "b"), measures=("tv",)))
     collector.add(P)
-    assert aggregates.cells(collector.finish()) == [[25, 99, 3]]
+    assert aggregates.cells(collector.finish()) == [[0, 99, 3]]
 
 
 @pytest.mark.slow
@@ -164,8 +226,8 @@ def test_many_rows_are_sampled_and_the_page_states_it(tmp_path):
     ids = [f"a rather long name of an image, number {i:06d}.jpeg" for i in range(len(y))]
     read = Page(cl.report.write(tmp_path / "r.html", P, y, ids=ids))
     assert len(read.html.encode()) < 6_000_000
-    clear, *looked = kind_masks(P)
-    looked = np.any(looked, axis=0)
+    keep, *review = kind_masks(P, threshold_by_labels(P, y)[0])
+    review = np.any(review, axis=0)
     listed = np.array(read.data["rows"]["r"])
     assert len(listed) == 20_000
     assert len(set(listed.tolist())) == len(listed)
@@ -173,13 +235,13 @@ def test_many_rows_are_sampled_and_the_page_states_it(tmp_path):
     assert_array_equal(listed[:10_000], order[:10_000])
     drawn = listed[read.data["drawn"]]
     assert len(drawn) == 1500
-    assert looked[drawn].all()
+    assert review[drawn].all()
     assert np.array(read.data["cells"])[:, 2].sum() == 30_000
     shown = read.text("map")
-    assert f"a sample, 1,500 of the {looked.sum():,} that should be reviewed" in shown
+    assert f"a sample, 1,500 of the {review.sum():,} to review" in shown
     assert f"lists {len(listed):,}: the 10,000 with the largest total uncertainty" in shown
-    assert f"Of 30,000 predictions, {looked.sum():,} (" in read.text("summary")
-    assert read.data["totals"][0] == clear.sum()
+    assert f"Of 30,000 predictions, {keep.sum():,} (" in read.text("summary")
+    assert read.data["totals"][0] == keep.sum()
 
 
 @pytest.mark.slow
@@ -197,13 +259,16 @@ def test_long_identifiers_leave_fewer_rows(tmp_path):
 def test_areas_beside_the_curves(written):
     read, P, y = written
     predicted = cl.majority_vote(P)
-    shown = read.text("curves")
-    u = cl.quantify(P, ["tv", "entropy", "hartley"])
+    shown = read.text("curves").partition("Metrics of selective prediction")[0]
+    u = cl.quantify(P, ["tv", "entropy", "hartley", "information"])
     scores = {
         "Total variation": [u["tv"].total, u["tv"].aleatoric, u["tv"].epistemic],
         "Entropy": [None, u["entropy"].aleatoric, u["entropy"].epistemic],
         "Entropy, Hartley": [u["entropy"].total, None, None],
         "Hartley": [None, u["hartley"].aleatoric, u["hartley"].epistemic],
+        "Confidence of the mean": [1 - P.mean(axis=1).max(axis=1), None, None],
+        "Entropy of the mean": [u["information"].total, None, None],
+        "Mutual information": [None, None, u["information"].epistemic],
         "Oracle": [predicted != y] * 3,
     }
     panels = re.split("(?:Total|Aleatoric|Epistemic) uncertainty", shown)[1:]
@@ -217,6 +282,38 @@ def test_areas_beside_the_curves(written):
     drawn = [one["accuracy"] for one in spec["data"]["values"] if one["score"] == "Hartley"]
     curve = cl.rejection_curve(y, predicted, u["hartley"].epistemic)
     np.testing.assert_allclose(drawn, curve.accuracy, atol=1e-6)
+
+
+def test_metrics_and_the_best_score(written):
+    read, P, y = written
+    shown = read.text("curves")
+    right, u = cl.majority_vote(P) == y, cl.quantify(P)
+    confidence = 1 - P.mean(axis=1).max(axis=1)
+    rows = {
+        "Total uncertainty (total variation)": u.total,
+        "Epistemic uncertainty (total variation)": u.epistemic,
+        "Confidence of the mean, baseline": confidence,
+    }
+    for name, score in rows.items():
+        m, area = cl.selective_metrics(right, None, score), cl.rejection_curve(right, None, score)
+        values = (area.auc, m.aurc, m.augrc, m.prr, m.auroc)
+        assert name + "".join(f"{value:.4f}" for value in values) in shown
+    assert (
+        f"most frequent label has an accuracy of {100 * np.bincount(y).max() / 400:.4g} %" in shown
+    )
+    best = max(rows, key=lambda name: cl.rejection_curve(right, None, rows[name]).auc)
+    assert f"Best score: {best.removesuffix(', baseline').lower()}" in shown.lower().replace(
+        "best score", "Best score"
+    )
+
+
+def test_a_clearly_better_baseline_is_in_the_summary(tmp_path):
+    P, y = ensemble(2000, 5)
+    P[:, 4] = np.random.default_rng(0).dirichlet(np.ones(3), 2000)  # spoils TU, not the mean
+    read = Page(cl.report.write(tmp_path / "r.html", P, y))
+    shown = read.text("summary")
+    assert "Best score: confidence of the mean, AUC " in shown
+    assert "Rank by confidence of the mean instead. See Accuracy after rejection." in shown
 
 
 def test_distributions(written):
@@ -235,10 +332,11 @@ def test_distributions(written):
 
 
 def test_by_predicted_class(written):
-    read, P, _ = written
+    read, P, y = written
     predicted, u = cl.majority_vote(P), cl.quantify(P)
+    masks = kind_masks(P, threshold_by_labels(P, y)[0])
     shares = read.data["charts"]["classes"]["data"]["values"]
-    for k, (name, code) in itertools.product(range(3), enumerate(kind_masks(P))):
+    for k, (name, code) in itertools.product(range(3), enumerate(masks)):
         count = (code & (predicted == k)).sum()
         found = [one for one in shares if one["k"] == str(k) and one["q"] == name]
         assert [one["n"] for one in found] == ([count] if count else [])
@@ -272,19 +370,36 @@ def test_the_members_in_words(written):
     for m, verdict in enumerate(d.verdicts):
         assert verdict in shown
         assert f"{d.names[m]}{d.decides_total[m]:.1%}{d.in_widest_pair[m]:.1%}" in shown
-    assert "No model determines the uncertainty independently of the input." in shown
+    assert "No model distorts the uncertainty." in shown
 
 
-def test_a_broken_member_is_named(tmp_path):
-    P, y = ensemble(200, 4, 4)
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_broken_member_is_named_first_with_figures_without_it(tmp_path, labelled):
+    P, y = ensemble(600, 4, 4)
     P[:, 2] = [0, 0, 0, 1]
-    read = Page(cl.report.write(tmp_path / "r.html", P, y, names=["a", "b", "stuck", "d"]))
-    assert "stuck determines the uncertainty independently of the input" in read.text("members")
+    names = ["a", "b", "stuck", "d"]
+    read = Page(cl.report.write(tmp_path / "r.html", P, y if labelled else None, names=names))
+    shown = read.text("summary")
+    warning = "stuck distorts the uncertainty on this page: it predicts class 3 for every input"
+    assert shown.startswith("Summary" + warning)
+    rest = np.delete(P, 2, axis=1)
+    means = [cl.total_uncertainty(part).mean() for part in (rest, P)]
+    assert f"mean total uncertainty is {means[0]:.3f}, not {means[1]:.3f}" in shown
+    if labelled:
+        right = [100 * (cl.majority_vote(part) == y).mean() for part in (rest, P)]
+        assert f"the accuracy is {right[0]:.1f} %, not {right[1]:.1f} %" in shown
+        found = cl.guaranteed_threshold(
+            cl.majority_vote(rest) == y, cl.total_uncertainty(rest), 0.9, 1 - 0.05 / 3, 0
+        )
+        assert 0 < found.kept < 1
+        assert f"{100 * found.kept:.1f} % can be kept at an accuracy of 90 %, not" in shown
+    assert "Check it, or leave it out." in shown
+    assert "See the warning at the top." in read.text("members")
 
 
 def test_members_are_judged_on_a_sample_of_what_is_too_large(tmp_path, monkeypatch):
     P, y = ensemble(1000, 3, 3)
-    monkeypatch.setattr(data, "DIAGNOSED_BYTES", P.nbytes // 3)
+    monkeypatch.setattr("credalens.report.samples.DIAGNOSED_BYTES", P.nbytes // 3)
     monkeypatch.setattr("credalens.report.output.BLOCK_BYTES", 100 * 8 * 9)
     read = Page(cl.report.write(tmp_path / "r.html", P, y, names=list("abc")))
     shown = read.text("members")
@@ -298,12 +413,10 @@ def test_random_orders_are_as_if_they_were_drawn(monkeypatch):
     ratios = []
     for right in itertools.combinations(range(7), 3):
         predicted = np.isin(np.arange(7), right).astype(int)
-        curve = cl.rejection_curve(
-            np.ones(7, int), predicted, -np.arange(7.0), aggregates.CURVE_BINS
-        )
+        curve = cl.rejection_curve(np.ones(7, int), predicted, -np.arange(7.0), ranking.CURVE_BINS)
         ratios.append(curve.monotonicity_ratio)
-    monkeypatch.setattr(aggregates, "RANDOM_ORDERS", 20_000)
-    found = aggregates._random_ratio(3, 7)
+    monkeypatch.setattr(ranking, "RANDOM_ORDERS", 20_000)
+    found = ranking._random_ratio(3, 7)
     assert found == pytest.approx(np.mean(ratios), abs=4 * np.std(ratios) / np.sqrt(20_000))
 
 
@@ -337,7 +450,7 @@ def test_small_shapes(tmp_path, shape, labelled):
     y = np.zeros(shape[0], int) if labelled else None
     read = Page(cl.report.write(tmp_path / "r.html", P, y))
     assert ("curves" in read.texts) == labelled
-    assert f"Of {shape[0]} prediction" in read.text("summary")
+    assert f"{shape[0]} prediction" in read.text("summary")
     if shape[1] == 1:
         assert "There is only one model" in read.text("members")
     if shape[1] > cards.MAX_BARS:
@@ -346,10 +459,13 @@ def test_small_shapes(tmp_path, shape, labelled):
 
 def test_float32_and_equal_members(tmp_path):
     P = np.full((50, 3, 4), 0.25, np.float32)
-    read = Page(cl.report.write(tmp_path / "r.html", P))
+    read = Page(cl.report.write(tmp_path / "r.html", P, review_threshold=0.5))
     assert read.data["totals"] == [0, 50, 0, 0]
     assert "Farthest apart" not in read.text("uncertain")
-    assert "needs labels" not in read.text("summary")
+    # Equal uncertainties cannot be ranked.
+    read = Page(cl.report.write(tmp_path / "r.html", P))
+    assert "Of 50 predictions, none has a total uncertainty above 0.750." in read.text("summary")
+    assert read.data["totals"] == [50, 0, 0, 0]
 
 
 def test_ten_thousand_classes(tmp_path):
@@ -361,29 +477,37 @@ def test_ten_thousand_classes(tmp_path):
     path = cl.report.write(tmp_path / "r.html", Q, class_names=names)
     assert path.stat().st_size < 3_000_000
     read = Page(path)
-    assert read.text("uncertain").count("others") == 20
+    # In the legend of each card, and as the kind of those that are not reviewed.
+    assert read.text("uncertain").count("others") == 20 + 20 - 3
     assert "The Hartley family was not computed" in read.text("method")
     assert read.data["classes"] == names
 
 
 def test_another_distance_keeps_its_unit(tmp_path):
     P, y = ensemble(100, 3, 5)
-    read = Page(cl.report.write(tmp_path / "r.html", P, y, distance="ordinal", measures=["tv"]))
+    options = {"distance": "ordinal", "measures": ["tv"], "review_threshold": 1.2}
+    read = Page(cl.report.write(tmp_path / "r.html", P, y, **options))
     u = cl.quantify(P, "ordinal")
-    # Half at either end costs 2 wherever one decides, and no distribution costs more.
-    masks = (u.aleatoric.midpoint >= 1, u.epistemic >= 0.5)
-    codes = masks[0].astype(int) + 2 * masks[1]
+    codes = (u.aleatoric.lower >= 0.6).astype(int) + 2 * (u.epistemic >= 0.3)
+    codes = np.where(u.total > 1.2, codes, 0)
     assert read.data["totals"] == np.bincount(codes, minlength=4).tolist()
     assert min(read.data["totals"]) > 0
     assert read.data["unit"] == 4e-4
     assert_array_equal(read.data["rows"]["t"],
                        np.rint(u.total[read.data["rows"]["r"]] / 4e-4))  # fmt: skip
-    assert (
-        "is at least 1, and the models disagree if epistemic uncertainty is at least 0.5"
-        in read.text("summary")
-    )
-    kernel = cl.MMD(np.diag([1.0, 2, 3]))
-    assert data.make_rule(0.5, kernel, 3).scale == pytest.approx(np.sqrt(5))
+    assert "is above 1.200, as requested" in read.text("summary")
+
+
+def test_common_prefixes_of_names_are_left_out(tmp_path):
+    P, _ = ensemble(20, 2)
+    names = ["exp7/resnet", "exp7/vgg"]
+    shown = Page(cl.report.write(tmp_path / "r.html", P, names=names)).text("members")
+    assert "exp7" not in shown
+    assert "resnet" in shown
+    assert data.short_names(["ab_1", "ab_2"]) == ("ab_1", "ab_2")
+    assert data.short_names(["resnet20", "resnet32"]) == ("resnet20", "resnet32")
+    assert data.short_names(["alone_a"]) == ("alone_a",)
+    assert data.short_names(["a_", "a_b"]) == ("a_", "a_b")
 
 
 # ---------------------------------------------------------------- names from outside
@@ -454,8 +578,11 @@ def test_nothing_on_the_page_is_fetched(written):
         ({"ids": ["a"]}, "ids: has 1 entries; pass 5"),
         ({"measures": ["tvv"]}, "measures: is 'tvv'"),
         ({"distance": "far"}, "distance: is 'far'"),
-        ({"second_look": 1}, "second_look: is 1"),
-        ({"second_look": "x"}, "second_look: is 'x'"),
+        ({"review_threshold": -1}, "review_threshold: is -1; pass a number >= 0"),
+        ({"review_share": 1}, "review_share: is 1"),
+        ({"y": [0] * 5, "target_accuracy": "x"}, "target_accuracy: is 'x'"),
+        ({"target_accuracy": 0.9}, "target_accuracy: needs labels; pass y, or review_share"),
+        ({"review_share": 0.1, "review_threshold": 0.4}, "review_threshold: excludes review_share"),
         ({"path": "report.txt"}, "path: .*report.txt is not an .html file"),
         ({"path": "nowhere/report.html"}, "nowhere is not a folder"),
     ],

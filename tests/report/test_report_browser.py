@@ -24,6 +24,8 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update",
          "--disable-sync"]  # fmt: skip
 NAMES = ("cat", "dog", "fox")
+#: Total uncertainty above which the report of the tests reviews predictions.
+THRESHOLD = 0.5
 DRAWN = """() => [...document.querySelectorAll("[data-chart]")]
     .every((place) => place.querySelector("svg"))"""
 
@@ -42,8 +44,15 @@ def report(tmp_path_factory):
     P, y = ensemble()
     path = tmp_path_factory.mktemp("browser") / "report.html"
     ids = [f"image {i}" for i in range(len(y))]
-    cl.report.write(path, P, y, NAMES, ids, names=list("abcd"))
+    cl.report.write(path, P, y, NAMES, ids, names=list("abcd"), review_threshold=THRESHOLD)
     return path, P, y
+
+
+def reviewed(P):
+    """Return which predictions are ambiguous, and on which two models disagree."""
+    u = cl.quantify(P)
+    hard, apart = u.aleatoric.lower >= THRESHOLD / 2, u.epistemic >= THRESHOLD / 4
+    return (u.total > THRESHOLD) & hard, (u.total > THRESHOLD) & apart
 
 
 class Seen:
@@ -132,7 +141,7 @@ def ranges(page):
 
 def inside(P, x0, x1, y0, y1):
     u = cl.quantify(P)
-    x, y = np.rint(1e4 * u.aleatoric.midpoint), np.rint(1e4 * u.epistemic)
+    x, y = np.rint(1e4 * u.aleatoric.lower), np.rint(1e4 * u.epistemic)
     return (x >= 1e4 * x0 - 1e-6) & (x < 1e4 * x1 - 1e-6) & (y >= 1e4 * y0 - 1e-6) & (
         y < 1e4 * y1 - 1e-6
     )  # fmt: skip
@@ -171,7 +180,7 @@ def test_brushing_fills_the_table(open_page, report):
     path, P, _ = report
     seen = open_page(path)
     page = seen.page
-    assert counted(page) == sum(1 for _ in np.flatnonzero(~inside(P, 0, 0.4, 0, 0.2)))
+    assert counted(page) == (cl.total_uncertainty(P) > THRESHOLD).sum()
     for start, stop in (((0.3, 0.2), (0.8, 0.6)), ((0.7, 0.8), (0.2, 0.4))):
         drag(page, start, stop)
         page.wait_for_timeout(150)
@@ -210,7 +219,8 @@ def test_the_keyboard_does_what_brushing_does(open_page, report):
     assert counted(page) == chosen.sum() > 0
     page.focus("[data-filter='2']")
     page.keyboard.press("Space")
-    assert counted(page) == inside(P, 0, 0.4, 0.2, 0.51).sum()
+    hard, apart = reviewed(P)
+    assert counted(page) == (apart & ~hard).sum()
     assert page.get_attribute("[data-filter='2']", "aria-pressed") == "true"
     assert set(column(page, "q")) == {"unknown"}
     # Everything that can be clicked can be reached.
@@ -228,7 +238,7 @@ def test_sorting(open_page, report):
     page.click("[data-filter=all]")
     assert page.get_attribute("th[data-key=t]", "aria-sort") == "descending"
     u = cl.quantify(P)
-    for key, values in {"t": u.total, "m": u.aleatoric.midpoint, "e": u.epistemic}.items():
+    for key, values in {"t": u.total, "l": u.aleatoric.lower, "e": u.epistemic}.items():
         head = f"th[data-key={key}]"
         seen = {}
         for _ in range(2):
@@ -247,7 +257,7 @@ def test_sorting(open_page, report):
 def test_export(open_page, report):
     path, P, y = report
     page = open_page(path, accept_downloads=True).page
-    page.click("[data-filter='3']")
+    page.click("[data-filter='2']")
     with page.expect_download() as waiting:
         page.click("#export")
     text = waiting.value.path().read_text(encoding="utf-8-sig")
@@ -261,7 +271,7 @@ def test_export(open_page, report):
         assert line["label"] == NAMES[y[i]]
         assert float(line["aleatoric_lower"]) == pytest.approx(u.aleatoric.lower[i], abs=5.1e-5)
         assert float(line["epistemic"]) == pytest.approx(u.epistemic[i], abs=5.1e-5)
-        assert line["kind"] == "both"
+        assert line["kind"] == "unknown"
 
 
 def test_hovering(open_page, report):
@@ -284,7 +294,7 @@ def test_hovering(open_page, report):
     mark.hover(force=True)
     page.wait_for_function("() => document.querySelector('#vg-tooltip-element').innerText"
                            ".includes('aleatoric')")  # fmt: skip
-    assert re.search(r"aleatoric:?\s+0\.\d{4} \[0\.\d{4},\s0\.\d{4}\]",
+    assert re.search(r"aleatoric:?\s+0\.\d{4} to\s0\.\d{4}",
                      page.inner_text("#vg-tooltip-element"))  # fmt: skip
     seen.silent_and_alone()
 

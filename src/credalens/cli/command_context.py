@@ -25,7 +25,9 @@ OPTIONS = {
     "distance": "--distance",
     "cost": "--distance",
     "kernel": "--distance",
-    "second_look": "--second-look",
+    "review_threshold": "--review-threshold",
+    "review_share": "--reject",
+    "target_accuracy": "--target-accuracy",
     "path": "-o",
 }
 
@@ -140,8 +142,11 @@ def note(text: str, quiet: bool = False) -> None:
         typer.echo(text, err=True)
 
 
-def print_table(title: str, columns: dict[str, list[Any]]) -> None:
-    """Print columns as a table, numbers with four decimals."""
+def print_table(title: str, columns: dict[str, list[Any]], *, right: bool = False) -> None:
+    """Print columns as a table, numbers with four decimals.
+
+    Text is aligned to the left, with `right` only that of the first column.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -151,7 +156,7 @@ def print_table(title: str, columns: dict[str, list[Any]]) -> None:
         is_text = bool(values) and isinstance(values[0], str)
         table.add_column(
             name.replace("_", " "),  # a narrow terminal breaks headers between words
-            justify="left" if is_text else "right",
+            justify="left" if is_text and not (right and i) else "right",
             overflow="fold",
             no_wrap=is_text and i == 0,
         )

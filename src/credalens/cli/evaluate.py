@@ -1,29 +1,32 @@
 """``credalens evaluate``: how well the scores find the errors, and how much can be kept."""
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credalens.cli.command_context import note, print_table, progress
+from credalens.cli.command_context import note, progress
+from credalens.cli.evaluate_output import FILES, print_evaluation, print_guarantees, write_files
 from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, changed_options, examples
 from credalens.cli.predictions import open_predictions, skipped_path, write_skipped
 
 if TYPE_CHECKING:
+    from credalens.evaluation.best_score import BestScore
     from credalens.evaluation.bootstrap import BootstrapResult
-    from credalens.evaluation.guarantee import Guarantee
+    from credalens.evaluation.diagnosis import MemberDiagnosis
 
-#: Names of the files that are written.
-EVALUATION, GUARANTEE, CURVES = "evaluation.csv", "guarantee.csv", "rejection_curves.png"
 #: Largest number of rows of a score folder that are held in memory.
 HELD_ROWS = 10_000_000
+
+#: Metrics that are printed by default; `evaluation.csv` has all.
+DEFAULT_METRICS = "aurc,augrc,prr,auroc"
 
 EXAMPLES = (
     examples(
         "credalens evaluate 'runs/*.npz' --measures tv,entropy -o evaluation",
+        "credalens evaluate 'runs/*.npz' --metrics aurc,eaurc,auroc",
         "credalens evaluate model_*.csv --labels truth.csv --target-accuracy 0.99",
     )
     + """
@@ -50,6 +53,13 @@ def command(
             show_default="print only",
         ),
     ] = None,
+    metrics: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated metrics of the second table: aurc, eaurc, auarc, augrc, eaugrc, "
+            "prr, auroc."
+        ),
+    ] = DEFAULT_METRICS,
     bins: Annotated[int, typer.Option(min=2, help="Points on the rejection curve.")] = 30,
     bootstrap: Annotated[int, typer.Option(min=0, help="Number of bootstrap resamples.")] = 2000,
     target_accuracy: Annotated[
@@ -76,8 +86,13 @@ def command(
     """Evaluate how well each score finds the errors. Labels are required.
 
     For every score: AUC, the area under accuracy against the share rejected (1 is perfect); MR, the
-    share of the steps of the curve that do not lose accuracy; and the accuracy of the remaining
-    rows when the most uncertain 0, 10, 20 and 50 % are rejected, all with bootstrap intervals.
+    share of the steps of the curve that do not lose accuracy; the accuracy of the remaining rows
+    when the most uncertain 0, 10, 20 and 50 % are rejected; and the metrics of selective prediction
+    that --metrics lists. The files have bootstrap intervals of all of them.
+
+    Baselines are always included: confidence_total (1 minus the largest mean probability),
+    information_total (entropy of the mean) and information_epistemic (mutual information). A line
+    names the best score, with a paired bootstrap interval of its difference to the first one.
 
     With --target-accuracy: the largest share of the predictions whose accuracy is at least the
     target at the given confidence level, and the threshold to apply to new predictions.
@@ -92,6 +107,7 @@ def command(
     from credalens.evaluation.guarantee import guaranteed_threshold
 
     with common.context():
+        shown = _selected_metrics(metrics)
         if score is not None and target_accuracy is None:
             raise ValueError("--score: applies to --target-accuracy; pass both, or neither")
         if not bootstrap and target_accuracy is None:
@@ -129,15 +145,15 @@ def command(
                 )
         # Write the files first: the reader of a pipe may stop reading.
         if output is not None:
-            for path in _write(output, result, guarantees):
+            for path in write_files(output, result, guarantees):
                 note(f"wrote {path}", common.quiet)
-        _print_qualities(result.n_rows, result.qualities, settings["n_resamples"], confidence)
+        print_evaluation(result, shown, settings["n_resamples"], confidence)
         if target_accuracy is not None:
-            _print_guarantees(guarantees, target_accuracy, confidence)
+            print_guarantees(guarantees, target_accuracy, confidence)
 
 
 @dataclass(frozen=True)
-class _Evaluation:
+class Evaluation:
     """Curves and metrics of all scores."""
 
     n_rows: int
@@ -146,6 +162,21 @@ class _Evaluation:
     labelled: Callable[[], tuple[Any, dict[str, Any]]]
     #: Whether invalid rows were skipped.
     skipped: bool = False
+    #: The score with the largest AUC.
+    best: "BestScore | None" = None
+    #: Share of the most frequent label.
+    majority_class: float | None = None
+    diagnosis: "MemberDiagnosis | None" = None
+
+
+def _selected_metrics(text: str) -> list[str]:
+    from credalens.evaluation.curve_metrics import METRICS
+
+    names = [name.strip().lower().replace("-", "") for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in METRICS:
+            raise ValueError(f"--metrics: is {name!r}; choose from {', '.join(METRICS)}")
+    return names
 
 
 def _evaluate_predictions(
@@ -155,21 +186,35 @@ def _evaluate_predictions(
     score: str | None,
     settings: dict[str, Any],
     output: Path | None,
-) -> _Evaluation:
+) -> Evaluation:
     """Score the predictions and evaluate the scores in memory."""
     import numpy as np
 
-    side = skipped_path(None if output is None else output / EVALUATION)
-    written = [] if output is None else [output / name for name in (EVALUATION, GUARANTEE, CURVES)]
-    predictions = open_predictions(inputs, measure_options, common, side, *written)
-    names = predictions.columns.names
-    selected = _selected(score, names)
-    if not predictions.ensemble.has_labels:
+    from credalens.evaluation.baselines import BASELINE_FAMILIES, BASELINES
+    from credalens.evaluation.diagnosis import MemberDiagnosis
+    from credalens.evaluation.member_sums import MemberSums
+
+    side = skipped_path(None if output is None else output / FILES[0])
+    written = [] if output is None else [output / name for name in FILES]
+    predictions = open_predictions(inputs, measure_options, common, side, *written, diagnose=False)
+    ensemble, own = predictions.ensemble, predictions.columns
+    if not ensemble.has_labels:
         raise ValueError("labels: no file has labels; pass --labels FILE or --label-column NAME")
-    blocks = [
-        {name: np.asarray(values[name])[chunk.labelled] for name in ("correct", *names)}
-        for chunk, values, _ in predictions.scored()
-    ]
+    names = tuple(dict.fromkeys([*own.names, *BASELINES]))
+    selected = _selected(score, names)
+    added = (family for family in BASELINE_FAMILIES if family not in own.measures)
+    columns = replace(own, measures=(*own.measures, *added))
+    sums = MemberSums(len(ensemble.names), ensemble.n_classes, labelled=True)
+    counts = np.zeros(ensemble.n_classes, np.int64)
+    blocks = []
+    for chunk, values, _ in predictions.scored(columns):
+        kept = chunk.labelled
+        blocks.append({name: np.asarray(values[name])[kept] for name in ("correct", *names)})
+        if chunk.labels is not None:
+            labels = chunk.labels[kept]
+            counts += np.bincount(labels, minlength=ensemble.n_classes)
+            if len(ensemble.names) > 1:
+                sums.add(chunk.members if kept.all() else chunk.members[kept], labels)
     scores = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     correct = scores.pop("correct")
     if predictions.skipped:
@@ -177,16 +222,23 @@ def _evaluate_predictions(
         write_skipped(predictions.skipped, side)
     if not len(correct):
         raise ValueError("rows: no valid row with a label is left; correct the files")
-    qualities = _qualities(correct, scores, settings, common)
     needed = {name: scores[name] for name in selected}
-    return _Evaluation(
-        len(correct), qualities, lambda: (correct, needed), bool(predictions.skipped)
+    qualities, best = _qualities(correct, scores, settings, common)
+    diagnosis = MemberDiagnosis(names=ensemble.names, **sums.figures()) if sums.n else None
+    return Evaluation(
+        len(correct),
+        qualities,
+        lambda: (correct, needed),
+        bool(predictions.skipped),
+        best,
+        float(counts.max() / counts.sum()),
+        diagnosis,
     )
 
 
 def _evaluate_folder(
     inputs: Inputs, common: CommonOptions, score: str | None, settings: dict[str, Any]
-) -> _Evaluation:
+) -> Evaluation:
     """Evaluate a folder of scores; without bootstrap, block by block for any number of rows."""
     from credalens.engine.results import ScoreDataset
     from credalens.evaluation.selection import streamed_quality
@@ -199,8 +251,10 @@ def _evaluate_folder(
     if settings["n_resamples"] and dataset.rows > HELD_ROWS:
         note(f"no bootstrap intervals above {HELD_ROWS} rows", common.quiet)
         settings["n_resamples"] = 0
+    best = None
     if settings["n_resamples"]:
-        qualities = _qualities(*dataset.load(dataset.names, HELD_ROWS), settings, common)
+        loaded = dataset.load(dataset.names, HELD_ROWS)
+        qualities, best = _qualities(*loaded, settings, common)
     else:
         qualities = {}
         with progress("ordering", common.quiet, rows=True) as update:
@@ -209,7 +263,19 @@ def _evaluate_folder(
                 blocks = dataset.blocks(dataset.columns(name))
                 qualities[name] = streamed_quality(blocks, dataset.rows, settings["n_bins"])
     seed = settings["random_state"]
-    return _Evaluation(dataset.rows, qualities, lambda: dataset.load(selected, HELD_ROWS, seed))
+    _note_missing_baselines(dataset.names, common)
+    return Evaluation(
+        dataset.rows, qualities, lambda: dataset.load(selected, HELD_ROWS, seed), best=best
+    )
+
+
+def _note_missing_baselines(names: Sequence[str], common: CommonOptions) -> None:
+    from credalens.evaluation.baselines import BASELINE_FAMILIES, BASELINES
+
+    if not set(BASELINES) <= set(names):
+        families = ",".join(BASELINE_FAMILIES)
+        note("credalens: the folder has no baselines to compare with; score the files with "
+             f"--measures tv,{families}", common.quiet)  # fmt: skip
 
 
 def _selected(score: str | None, names: tuple[str, ...]) -> list[str]:
@@ -224,115 +290,23 @@ def _selected(score: str | None, names: tuple[str, ...]) -> list[str]:
 
 def _qualities(
     correct: Any, scores: dict[str, Any], settings: dict[str, Any], common: CommonOptions
-) -> dict[str, "BootstrapResult"]:
+) -> tuple[dict[str, "BootstrapResult"], "BestScore"]:
+    """Return the metrics of each score, and the best one."""
+    from credalens.evaluation.best_score import best_score
     from credalens.evaluation.bootstrap import bootstrap
     from credalens.measures import Interval
 
-    ranked = dict(scores)
-    for stem in [name.removesuffix("_lower") for name in scores if name.endswith("_lower")]:
-        if f"{stem}_upper" in scores:
-            ends = (scores[f"{stem}_{end}"] for end in ("lower", "upper"))
-            ranked[f"{stem} (interval)"] = Interval(*ends)
+    ranked: dict[str, Any] = {}
+    for name, score in scores.items():
+        ranked[name] = score
+        stem = name.removesuffix("_upper")
+        if stem != name and f"{stem}_lower" in scores:
+            ranked[f"{stem} (interval)"] = Interval(scores[f"{stem}_lower"], score)
     qualities = {}
     with progress("ordering", common.quiet, rows=True) as update:
         for i, (name, score) in enumerate(ranked.items()):
-            update(i * len(correct), len(ranked) * len(correct))
+            update(i * len(correct), (len(ranked) + 1) * len(correct))
             qualities[name] = bootstrap(correct, score, **settings)
-    return qualities
-
-
-def _print_qualities(
-    n_rows: int, qualities: dict[str, "BootstrapResult"], bootstrap: int, confidence: float
-) -> None:
-    from credalens.evaluation.bootstrap import REJECTED
-
-    def percent(estimate: Any) -> str:
-        value, low, high = (float(x) for x in estimate)
-        interval = "" if math.isnan(low) else f" {100 * low:.1f}-{100 * high:.1f}"
-        return f"{100 * value:.2f}{interval}"
-
-    columns: dict[str, list[Any]] = {"score": list(qualities)}
-    columns["AUC %"] = [percent(q.auc) for q in qualities.values()]
-    columns["MR"] = [f"{float(q.monotonicity_ratio[0]):.2f}" for q in qualities.values()]
-    for i, share in enumerate(REJECTED[1:], start=1):
-        columns[f"{share:.0%} rejected"] = [percent(q.accuracy_at[i]) for q in qualities.values()]
-    overall = next(iter(qualities.values())).accuracy_at[0]
-    rows = "the only row" if n_rows == 1 else f"all {n_rows} rows"
-    typer.echo(f"Accuracy on {rows} in %: {percent(overall)}")
-    print_table("Accuracy in % after rejecting the most uncertain rows", columns)
-    if bootstrap:
-        typer.echo(f"Ranges: {confidence:.0%} bootstrap intervals, {bootstrap} resamples.")
-
-
-def _print_guarantees(guarantees: dict[str, "Guarantee"], target: float, confidence: float) -> None:
-    from credalens._validation import counted
-    from credalens.evaluation.guarantee import least_rows
-
-    for name, result in guarantees.items():
-        if result.threshold is None:
-            typer.echo(
-                f"{name}: no threshold reaches accuracy {target:g} with confidence {confidence:g} "
-                f"on {counted(result.n_tested, 'test row')}; at least "
-                f"{least_rows(target, result.confidence)} kept rows must be correct."
-            )
-            continue
-        kept = f"{result.kept:.1%} of the predictions, those with {name} <= {result.threshold!r}"
-        if result.threshold == math.inf:
-            kept = "all predictions"
-        typer.echo(
-            f"{name}: keep {kept}; their accuracy is at least {target:g} with confidence "
-            f"{confidence:g} (observed {result.observed:.4f}, bound {result.bound:.4f}, "
-            f"{counted(result.n_tested, 'test row')})."
-        )
-
-
-def _write(folder: Path, result: _Evaluation, guarantees: dict[str, "Guarantee"]) -> list[Path]:
-    """Write the tables and the figure.
-
-    Files of an earlier evaluation that this one does not replace are removed first, since they
-    would seem to belong to this one.
-    """
-    from dataclasses import asdict, fields
-
-    from matplotlib.figure import Figure
-
-    from credalens._files import atomic_write
-    from credalens.evaluation.guarantee import Guarantee
-    from credalens.io.formats import DROPPED_COLUMNS
-    from credalens.io.output import as_batch, remove_own_table, write_csv
-    from credalens.plots import rejection_curves
-
-    folder.mkdir(parents=True, exist_ok=True)
-    tables = {EVALUATION: [_row(*item) for item in result.qualities.items()]}
-    if guarantees:
-        tables[GUARANTEE] = [
-            {"score": name, **{k: math.nan if v is None else v for k, v in asdict(item).items()}}
-            for name, item in guarantees.items()
-        ]
-    else:
-        columns = ["score", *(field.name for field in fields(Guarantee))]
-        remove_own_table(folder / GUARANTEE, columns)
-    if not result.skipped:
-        remove_own_table(skipped_path(folder / EVALUATION), DROPPED_COLUMNS)
-    for name, rows in tables.items():
-        batch = as_batch({key: [row[key] for row in rows] for key in rows[0]})
-        with atomic_write(folder / name) as path, path.open("wb") as stream:
-            write_csv([batch], stream)
-    with atomic_write(folder / CURVES) as path:
-        figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-        curves = {name: q.curve for name, q in result.qualities.items()}
-        rejection_curves(curves, ax=figure.add_subplot())
-        figure.savefig(path, dpi=150)
-    return [*(folder / name for name in tables), folder / CURVES]
-
-
-def _row(name: str, quality: "BootstrapResult") -> dict[str, Any]:
-    from credalens.evaluation.bootstrap import REJECTED
-
-    row: dict[str, Any] = {"score": name}
-    estimates = {"auc": quality.auc, "mr": quality.monotonicity_ratio}
-    for share, accuracy in zip(REJECTED, quality.accuracy_at, strict=True):
-        estimates[f"accuracy_at_{share:.0%}".rstrip("%")] = accuracy
-    for key, (value, low, high) in estimates.items():
-        row.update({key: float(value), f"{key}_low": float(low), f"{key}_high": float(high)})
-    return row
+        areas = {name: float(quality.auc[0]) for name, quality in qualities.items()}
+        update(len(ranked) * len(correct), (len(ranked) + 1) * len(correct), "comparing")
+        return qualities, best_score(correct, ranked, areas, **settings)

@@ -142,11 +142,12 @@ class CommonOptions:
 
 
 #: The option of `pick` and `report`.
-SecondLook = Annotated[
-    float,
+ReviewThreshold = Annotated[
+    float | None,
     typer.Option(
-        help="Threshold from which a prediction is ambiguous, or two models disagree, as a share "
-        "of the largest distance between two predictions."
+        help="Total uncertainty above which a prediction is reviewed; half of it is the threshold "
+        "of the reasons.",
+        show_default="chosen from the data",
     ),
 ]
 

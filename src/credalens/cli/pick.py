@@ -4,19 +4,27 @@ import math
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from credalens.cli.command_context import note, print_table
-from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, SecondLook, examples
+from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, ReviewThreshold, examples
 from credalens.cli.predictions import (
     OpenPredictions,
     open_predictions,
     skipped_path,
     write_skipped,
 )
-from credalens.evaluation.kinds import REVIEW_THRESHOLD, make_rule
+
+if TYPE_CHECKING:
+    from credalens.distances import Distance
+    from credalens.evaluation.kinds import Rule
+    from credalens.evaluation.scores import ScoreColumns
+
+#: Smallest total uncertainty from which the thresholds of the reasons are chosen, as a share of the
+#: largest distance.
+LEAST_THRESHOLD = 0.1
 
 EXAMPLES = examples(
     "credalens pick 'runs/*.npz' --reject 0.1 -o for_review.csv",
@@ -41,7 +49,7 @@ def command(
             "--by", "--score", help="Score that ranks the rows.", show_default="the first, tv_total"
         ),
     ] = None,
-    second_look: SecondLook = REVIEW_THRESHOLD,
+    review_threshold: ReviewThreshold = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -57,10 +65,12 @@ def command(
     The columns are those of score, plus rank, row, kind, reason, the two models that are farthest
     apart (model_a, model_b) and the class that each of them predicts (class_a, class_b).
 
-    ambiguous: the risk is about 0.4 or more (midpoint of the aleatoric interval), so that more
-    training will hardly help. unknown: two models are 0.4 or more apart; the reason states their
-    predictions, and more data or training will help. both: ambiguous and unknown. clear: neither.
-    The report uses the same rule; --second-look changes the threshold.
+    ambiguous: every plausible model has a high risk, so that more training will hardly help.
+    unknown: two models are far apart; the reason states their predictions, and more data or
+    training will help. both: ambiguous and unknown. High and far apart mean 0.4 or, if less, half
+    of the total uncertainty of the last row of the list, so that one of the reasons applies to
+    every row; --review-threshold sets another total uncertainty. clear: neither, which happens if
+    another score ranks the rows.
     """
     with common.context():
         if (reject is None) == (budget is None):
@@ -72,17 +82,20 @@ def command(
         import numpy as np
 
         from credalens._files import check_folder
-        from credalens.distances import as_distance
+        from credalens._validation import number
         from credalens.evaluation import rejection_order
         from credalens.io.output import check_output
+
+        if review_threshold is not None:
+            number(review_threshold, "review_threshold", least=0)
 
         if output is not None:
             check_output(output)
             check_folder(output.parent)
         side = skipped_path(output)
         predictions = open_predictions(inputs, measure_options, common, output, side)
-        columns, n_classes = predictions.columns, predictions.ensemble.n_classes
-        make_rule(second_look, as_distance(columns.distance, n_classes), n_classes, "second_look")
+        columns = _with_baseline(predictions.columns, by)
+        predictions.columns = columns
         key = columns.names[0] if by is None else by
         if key not in columns.names:
             raise ValueError(f"--by: is {by!r}; choose from {', '.join(columns.names)}")
@@ -98,7 +111,9 @@ def command(
         if not count:
             raise ValueError(f"--reject: {reject:g} of {len(values)} rows is 0 rows; pass more")
         first = rejection_order(values)[:count]
-        table = _explained(predictions, rows[first], second_look)
+        if review_threshold is None and key == f"{columns.family}_total":
+            review_threshold = float(values[first[-1]])
+        table = _explained(predictions, rows[first], review_threshold)
         table[key] = values[first]  # a sampled estimate may differ in the second pass
         title = f"{count} of {len(values)} rows to review, by {key}"
         _write(table, predictions.ensemble.id_type, title, output, common.quiet)
@@ -111,14 +126,28 @@ def _count(n: int, reject: float | None, budget: int | None) -> int:
     return math.floor(reject * n + 1e-9)
 
 
-def _explained(predictions: OpenPredictions, selected: Any, second_look: float) -> dict[str, Any]:
+def _with_baseline(columns: "ScoreColumns", by: str | None) -> "ScoreColumns":
+    """Return the columns with the family of a baseline that ranks the rows."""
+    from credalens.evaluation.baselines import BASELINES
+
+    if by is None or by not in BASELINES or by in columns.names:
+        return columns
+    return replace(columns, measures=(*columns.measures, by.rpartition("_")[0]))
+
+
+def _explained(
+    predictions: OpenPredictions, selected: Any, review_threshold: float | None
+) -> dict[str, Any]:
     """Read the files again; return scores and reasons of the `selected` rows, in their order."""
     import numpy as np
 
-    from credalens.evaluation import reasons as explain
+    from credalens.distances import as_distance
+    from credalens.evaluation.reasons import reasons_by_rule
     from credalens.io.scoring import score_chunk
 
     ensemble, columns = predictions.ensemble, predictions.columns
+    metric = as_distance(columns.distance, ensemble.n_classes)
+    rule = _reason_rule(metric, ensemble.n_classes, review_threshold)
     blocks: list[dict[str, Any]] = []
     for chunk in predictions.chunks("explaining"):
         mask = np.isin(chunk.rows, selected)
@@ -126,13 +155,7 @@ def _explained(predictions: OpenPredictions, selected: Any, second_look: float) 
             continue
         part = chunk.take(mask)
         scores, _ = score_chunk(part, columns, ensemble.class_names)
-        reasons = explain(
-            part.members,
-            columns.distance,
-            member_names=ensemble.names,
-            class_names=ensemble.class_names,
-            review_threshold=second_look,
-        )
+        reasons = reasons_by_rule(part.members, metric, rule, ensemble.names, ensemble.class_names)
         models = [reason.members or ("", "") for reason in reasons]
         classes = [reason.classes or ("", "") for reason in reasons]
         blocks.append({
@@ -153,6 +176,17 @@ def _explained(predictions: OpenPredictions, selected: Any, second_look: float) 
         "rank": np.arange(1, len(selected) + 1),
         **{name: values[order] for name, values in table.items()},
     }
+
+
+def _reason_rule(metric: "Distance", n_classes: int, threshold: float | None) -> "Rule":
+    """Return the rule of the reasons for rows with at least this total uncertainty."""
+    from credalens.evaluation.kinds import REVIEW_THRESHOLD, Rule, make_rule
+
+    default = make_rule(REVIEW_THRESHOLD, metric, n_classes)
+    if threshold is None:
+        return default
+    least = LEAST_THRESHOLD * default.scale
+    return Rule(min(max(threshold, least) / 2, default.aleatoric), default.scale)
 
 
 def _write(

@@ -27,6 +27,8 @@ class OpenPredictions:
     skipped: list[Any] = field(default_factory=list)
     #: What was found while the rows were read.
     findings: "ReadingFindings" = field(default_factory=lambda: ReadingFindings())
+    #: Whether to look for models that distort the uncertainty among the first rows.
+    diagnose: bool = True
     #: Number of notes of the ensemble that were printed.
     _printed: int = 0
 
@@ -86,7 +88,7 @@ class OpenPredictions:
         self._printed = len(notes)
 
     def _print_comparison(self) -> None:
-        for text in self.findings.comparison(self.ensemble.names):
+        for text in self.findings.comparison(self.ensemble.names, self.diagnose):
             note(f"credalens: warning: {text}", self.common.quiet)
 
     def report_findings(self) -> None:
@@ -128,11 +130,13 @@ class ReadingFindings:
         self._soft |= chunk.label_distributions is not None
         if self._sample is None:
             return
-        wanted = sample_rows(*chunk.members.shape[1:]) - sum(map(len, self._sample))
-        self._sample.append(chunk.members[:wanted].copy())
+        taken = sum(len(members) for members, _ in self._sample)
+        wanted = sample_rows(*chunk.members.shape[1:]) - taken
+        labels = None if chunk.labels is None else chunk.labels[:wanted].copy()
+        self._sample.append((chunk.members[:wanted].copy(), labels))
         self.has_sample = len(chunk.members) >= wanted
 
-    def comparison(self, names: tuple[str, ...]) -> list[str]:
+    def comparison(self, names: tuple[str, ...], diagnose: bool) -> list[str]:
         """Return the warnings about models, nothing if they were returned before."""
         import numpy as np
 
@@ -141,7 +145,13 @@ class ReadingFindings:
         sample, self._sample, self.has_sample = self._sample, None, False
         if not sample or len(names) < 2:
             return []
-        return member_agreement(np.concatenate(sample)).warnings(names)
+        members = np.concatenate([part for part, _ in sample])
+        agreement = member_agreement(members)
+        found = agreement.warnings(names)
+        labels = [part for _, part in sample if part is not None]
+        if diagnose and not agreement.permuted_classes and not agreement.permuted_rows:
+            found += _distorting(members, np.concatenate(labels) if labels else None, names)
+        return found
 
     def report(self, ensemble: "Ensemble") -> list[str]:
         """Return the notes about the rows, nothing if they were returned before."""
@@ -168,6 +178,24 @@ class ReadingFindings:
         return found
 
 
+def _distorting(members: Any, labels: Any, names: tuple[str, ...]) -> list[str]:
+    """Return a warning about each model that distorts the uncertainty of the first rows."""
+    from credalens._validation import counted
+    from credalens.evaluation import diagnose_members
+
+    if labels is not None:
+        labelled = labels >= 0
+        members, labels = (
+            (members[labelled], labels[labelled]) if labelled.any() else (members, None)
+        )
+    d = diagnose_members(members, labels, names)
+    return [
+        f"model {d.verdicts[m]} (first {counted(d.n_instances, 'row')}); check it with credalens "
+        "diagnose, or leave its file out"
+        for m in d.spoilers
+    ]
+
+
 def open_predictions(
     inputs: Inputs,
     measure_options: MeasureOptions,
@@ -175,13 +203,20 @@ def open_predictions(
     *outputs: Path | None,
     summary: str = "interval",
     by_part: bool = False,
+    diagnose: bool = True,
+    several: bool = False,
 ) -> OpenPredictions:
-    """Open the files; check the options and the `outputs` before any row is read."""
+    """Open the files; check the options and the `outputs` before any row is read.
+
+    With `several`, a single model is an error.
+    """
     ensemble = inputs.open(measure_options, by_part)
+    if several and len(ensemble.names) < 2:
+        raise ValueError("models: there is only one; pass the files of several models")
     columns = measure_options.scores(ensemble.n_classes, summary)
     inputs.check_outputs(ensemble, measure_options, *outputs)
     _describe(ensemble, common)
-    return OpenPredictions(ensemble, columns, inputs, measure_options, common)
+    return OpenPredictions(ensemble, columns, inputs, measure_options, common, diagnose=diagnose)
 
 
 def _describe(ensemble: "Ensemble", common: CommonOptions) -> None:

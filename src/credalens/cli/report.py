@@ -2,12 +2,12 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from credalens.cli.command_context import note, progress
-from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, SecondLook, examples
+from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, ReviewThreshold, examples
 from credalens.cli.predictions import (
     OpenPredictions,
     open_predictions,
@@ -15,7 +15,6 @@ from credalens.cli.predictions import (
     write_skipped,
 )
 from credalens.distances import NAMES
-from credalens.evaluation.kinds import REVIEW_THRESHOLD
 
 if TYPE_CHECKING:
     from credalens.io import Chunk
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "credalens report model_*.npy --labels truth.csv -o report.html",
     "credalens report 'runs/*.npz' --class-names cat,dog,fox --title 'Pets, ten networks'",
-    "credalens report predictions.npy --distance ordinal --second-look 0.3",
+    "credalens report model_*.npy --labels truth.csv --target-accuracy 0.98",
+    "credalens report predictions.npy --distance ordinal --reject 0.05",
 )
 
 
@@ -45,16 +45,31 @@ def command(
         str,
         typer.Option(help=f"{', '.join(NAMES)}, cost:FILE or kernel:FILE, as in score."),
     ] = "tv",
-    second_look: SecondLook = REVIEW_THRESHOLD,
+    review_threshold: ReviewThreshold = None,
+    reject: Annotated[
+        float | None,
+        typer.Option(help="Share of the predictions to review, e.g. 0.1.", show_default=False),
+    ] = None,
+    target_accuracy: Annotated[
+        float | None,
+        typer.Option(
+            help="Accuracy of the predictions that are kept, which needs labels.",
+            show_default="the largest of 0.99, 0.95 and 0.9 that keeps half of them",
+        ),
+    ] = None,
     title: Annotated[
         str | None, typer.Option(help="Heading of the page.", show_default=False)
     ] = None,
 ) -> None:
     """Write an HTML report: where the models are uncertain, why, and what to do about it.
 
-    It contains a summary in three sentences, a map of all predictions with a table to filter, sort
-    and export, rejection curves (with labels), distributions, the twenty most uncertain predictions
-    and the influence of each model. The page is one file and loads nothing from the network.
+    It contains warnings about models that distort the uncertainty, a summary in three sentences, a
+    map of all predictions with a table to filter, sort and export, rejection curves and metrics of
+    all scores and baselines (with labels), distributions, the twenty most uncertain predictions and
+    the influence of each model. The page is one file and loads nothing from the network.
+
+    With labels, the summary states which share of the predictions can be kept at a target accuracy
+    with 95 % confidence; without, which ones to review first.
 
     Files are read once, in chunks. Memory use is about 150 bytes per row, 2 more per model, the
     identifiers, and up to 256 MB of predictions to diagnose the models. Counts are exact; what is
@@ -71,7 +86,16 @@ def command(
         measure_options = MeasureOptions(distance=distance)
         predictions = open_predictions(inputs, measure_options, common, output, side)
         families = None if measures is None else [name.strip() for name in measures.split(",")]
-        collector = make_collector(predictions, families, second_look, title or "")
+        if target_accuracy is not None and not predictions.ensemble.has_labels:
+            raise ValueError("--target-accuracy: needs labels, and no file has any; pass --labels")
+        collector = make_collector(
+            predictions,
+            families,
+            title=title or "",
+            review_threshold=review_threshold,
+            review_share=reject,
+            target_accuracy=target_accuracy,
+        )
         for chunk in predictions.chunks("measuring"):
             collector.add_chunk(labelled_rows(chunk))
         note_unlabelled(predictions)
@@ -80,20 +104,15 @@ def command(
 
 
 def make_collector(
-    predictions: OpenPredictions,
-    measures: list[str] | None = None,
-    second_look: float = REVIEW_THRESHOLD,
-    title: str = "",
+    predictions: OpenPredictions, measures: list[str] | None = None, **options: Any
 ) -> "Collector":
-    """Return a collector for the chunks of prediction files."""
+    """Return a collector for the chunks of prediction files; `options` are of `ReportConfig`."""
     from credalens.report.data import Collector, ReportConfig, choose_measures
 
     ensemble, distance = predictions.ensemble, predictions.columns.distance
     M, K, names = len(ensemble.names), ensemble.n_classes, ensemble.class_names
     families = choose_measures(measures, (ensemble.expected_rows, M, K))
-    return Collector(
-        ReportConfig(M, K, ensemble.names, names, distance, families, second_look, title)
-    )
+    return Collector(ReportConfig(M, K, ensemble.names, names, distance, families, **options))
 
 
 def labelled_rows(chunk: "Chunk") -> "Chunk":

@@ -17,9 +17,7 @@ from credalens.evaluation.arguments import fraction
 from credalens.measures import Interval, aleatoric_uncertainty, quantify
 from credalens.sets import ConvexHull, as_credal_set
 
-#: Default level of the rule. Two certain members that contradict each other have risks from 0 to
-#: 1/2, with midpoint 1/4; three reach 1/3, four 3/8: these are unknown, and more are both. Two
-#: classes at 60:40 are ambiguous.
+#: Default level of the rule: two classes at 60:40 are ambiguous.
 REVIEW_THRESHOLD = 0.4
 
 
@@ -44,13 +42,13 @@ class Kind:
 KINDS = (
     Kind(
         "clear",
-        "the models largely agree, and expect to be right",
+        "the models largely agree, and at least one expects to be right",
         "the model expects to be right",
-        "Accept the prediction.",
+        "The first predictions to accept.",
     ),
     Kind(
         "ambiguous",
-        "the models agree that the input is hard to classify",
+        "every model finds the input hard to classify",
         "the model finds the input hard to classify",
         "Ask a person or measure more: more training will hardly help.",
         ambiguous=True,
@@ -64,7 +62,7 @@ KINDS = (
     ),
     Kind(
         "both",
-        "the risk is high, and the models disagree",
+        "every model finds the input hard to classify, and the models disagree",
         "one model alone cannot tell",
         "Ask a person first, and keep the answers for training.",
         ambiguous=True,
@@ -94,9 +92,11 @@ def kinds(
 
     Notes
     -----
-    For total variation, a prediction is *ambiguous* if the midpoint of its aleatoric interval is at
-    least t, and *unknown* if its epistemic uncertainty is at least t / 2, i.e. if two members have
-    a distance of at least t. For other distances t is scaled by the largest risk of K classes.
+    For total variation, a prediction is *ambiguous* if the lower end of its aleatoric interval is
+    at least t, i.e. if every distribution in the set has a risk of at least t. It is *unknown* if
+    its epistemic uncertainty is at least t / 2, i.e. if two members have a distance of at least t.
+    Otherwise it is *clear*, and its total uncertainty is below 2 t. For other distances t is scaled
+    by the largest risk of K classes.
 
     Examples
     --------
@@ -116,23 +116,14 @@ def kinds(
 class Rule:
     """The two thresholds that separate the kinds; see `kinds`.
 
-    Every member of a prediction that is ambiguous but not unknown has a risk of at least half of
-    the threshold, since the aleatoric interval is at most twice as wide as the epistemic
-    uncertainty. Neither the midpoint nor epistemic uncertainty exceeds total uncertainty, so
-    predictions with total uncertainty below half of the threshold are clear.
+    Total uncertainty is at most the lower aleatoric end plus twice the epistemic uncertainty (the
+    triangle inequality), so that it is below twice the threshold if a prediction is clear.
     """
 
-    #: Threshold as a share of the largest risk.
-    level: float
+    #: Smallest lower aleatoric end of an ambiguous prediction.
+    aleatoric: float
     #: Largest distance between two Dirac measures: 1 for total variation.
     scale: float
-    #: Largest risk of a distribution over K classes, times K / (K - 1): 1 for total variation.
-    risk: float
-
-    @property
-    def aleatoric(self) -> float:
-        """Smallest midpoint of the aleatoric interval of an ambiguous prediction."""
-        return self.level * self.risk
 
     @property
     def epistemic(self) -> float:
@@ -144,14 +135,14 @@ class Rule:
 
         Examples
         --------
-        >>> risks = Interval([0.1, 0.5, 0.1, 0.5], [0.2, 0.5, 0.2, 0.5])
-        >>> Rule(0.4, 1.0, 1.0).codes(risks, [0.1, 0.1, 0.3, 0.3])
+        >>> risks = Interval([0.1, 0.5, 0.1, 0.5], [0.2, 0.5, 0.7, 0.8])
+        >>> Rule(0.4, 1.0).codes(risks, [0.1, 0.1, 0.3, 0.3])
         array([0, 1, 2, 3], dtype=uint8)
         """
         # The slack makes the result independent of rounding in either precision.
         slack = 1e-6 * self.scale
-        lower, upper, apart = (np.asarray(x, np.float64) + slack for x in (*aleatoric, epistemic))
-        ambiguous, unknown = (lower + upper) / 2 >= self.aleatoric, apart >= self.epistemic
+        lower, apart = (np.asarray(x, np.float64) + slack for x in (aleatoric.lower, epistemic))
+        ambiguous, unknown = lower >= self.aleatoric, apart >= self.epistemic
         return ambiguous.astype(np.uint8) + 2 * unknown.astype(np.uint8)
 
 
@@ -159,16 +150,17 @@ def make_rule(
     level: Any, distance: Distance, n_classes: int, name: str = "review_threshold"
 ) -> Rule:
     """Return the rule at `level` for a distance in any unit; errors name the argument `name`."""
-    level = fraction(level, name)
+    level, scale = fraction(level, name), largest_distance(distance, n_classes)
     if n_classes == 1 or isinstance(distance, TotalVariation):
-        return Rule(level, 1.0, 1.0)
+        return Rule(level, scale)
     simplex = ConvexHull(np.eye(n_classes)[None])
     risk = float(aleatoric_uncertainty(simplex, distance).upper[0])
-    return Rule(level, _largest(distance, n_classes), risk * n_classes / (n_classes - 1))
+    return Rule(level * risk * n_classes / (n_classes - 1), scale)
 
 
-def _largest(distance: Distance, n_classes: int) -> float:
-    if isinstance(distance, Kolmogorov):
+def largest_distance(distance: Distance, n_classes: int) -> float:
+    """Return the largest distance between two Dirac measures."""
+    if n_classes == 1 or isinstance(distance, TotalVariation | Kolmogorov):
         return 1.0
     if distance.dirac_costs is not None:
         return float(distance.dirac_costs.max())

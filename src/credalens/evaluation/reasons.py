@@ -10,7 +10,7 @@ import numpy as np
 
 from credalens._backend import Array
 from credalens.distances import Distance, as_distance
-from credalens.evaluation.kinds import KINDS, REVIEW_THRESHOLD, make_rule
+from credalens.evaluation.kinds import KINDS, REVIEW_THRESHOLD, Rule, make_rule
 from credalens.evaluation.likelihood import member_array
 from credalens.measures import quantify
 
@@ -69,14 +69,27 @@ def reasons(
     >>> cl.reasons(members, member_names=["a", "b"], class_names=["cat", "dog"])[0].text
     'the models disagree: a says cat (0.90), b says dog (0.80)'
     """
+    K = member_array(members)[0].n_classes
+    metric = as_distance(distance, K)
+    rule = make_rule(review_threshold, metric, K)
+    return reasons_by_rule(members, metric, rule, member_names, class_names)
+
+
+def reasons_by_rule(
+    members: Any,
+    metric: Distance,
+    rule: Rule,
+    member_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+) -> list[Reason]:
+    """Return the reasons for the kinds by a rule; see `reasons`."""
     Q, points = member_array(members)
     _, M, K = points.shape
     names = [f"model {m}" for m in range(M)] if member_names is None else member_names
     labels = [str(k) for k in range(K)] if class_names is None else class_names
     in_text = [f"class {k}" for k in range(K)] if class_names is None else class_names
-    metric = as_distance(distance, K)
     u = quantify(Q, metric)
-    codes = make_rule(review_threshold, metric, K).codes(u.aleatoric, u.epistemic)
+    codes = rule.codes(u.aleatoric, u.epistemic)
     explained = []
     for i, pair in enumerate(widest_pairs(points, metric)):
         kind, evidence = KINDS[codes[i]], []

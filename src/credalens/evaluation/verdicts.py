@@ -92,18 +92,22 @@ def verdict(d: MemberDiagnosis, m: int) -> str:
         return f"{name}: no instance to judge by"
     if d.n_members == 1:
         return f"{name} is the only member: the set is a single distribution everywhere"
+    if m in d.spoilers:
+        return f"{name} {fault(d, m)}" + ("" if d.constant[m] else f"; {without(d, m)}")
     share = f"alone sets TU on {percent(d.decides_total[m])} of instances"
     if d.constant[m]:
-        if m in d.spoilers:
-            harmless = ""
-        elif not constancy_is_significant(d):
+        if not constancy_is_significant(d):
             harmless = "; the inputs are too few or too similar to judge it by that"
         else:
             harmless = ", which does no harm: it lies within the others"
         return f"{name} {_constant(d, m)} and {share}{harmless}"
-    if m in d.spoilers:
-        return f"{name} {_poor(d, m)} and {share}; {without(d, m)}"
     return f"{name} {'; '.join([*_remarks(d, m), share])}"
+
+
+def fault(d: MemberDiagnosis, m: int) -> str:
+    """Return what is wrong with a spoiler."""
+    what = _constant(d, m) if d.constant[m] else _poor(d, m)
+    return f"{what} and alone sets TU on {percent(d.decides_total[m])} of instances"
 
 
 def _constant(d: MemberDiagnosis, m: int) -> str:
@@ -128,8 +132,10 @@ def _poor(d: MemberDiagnosis, m: int) -> str:
 def without(d: MemberDiagnosis, m: int) -> str:
     """Return the figures of the ensemble without a member, next to those with it."""
     figures = [f"mean TU is {d.mean_total + d.total_change[m]:.2f}, not {d.mean_total:.2f}"]
-    if d.auc is not None and d.auc_change is not None:
-        figures.append(f"AUC is {100 * (d.auc + d.auc_change[m]):.1f} %, not {100 * d.auc:.1f} %")
+    pairs = (("accuracy", d.vote_accuracy, d.accuracy_change), ("AUC", d.auc, d.auc_change))
+    for name, value, change in pairs:
+        if value is not None and change is not None:
+            figures.append(f"{name} {100 * (value + change[m]):.1f} %, not {100 * value:.1f} %")
     return f"without it {', '.join(figures)}"
 
 
@@ -155,16 +161,8 @@ def percent(share: float) -> str:
 
 def table(d: MemberDiagnosis) -> str:
     """Return a table of the members, followed by the verdicts of note."""
-    rows = [["member", "sets TU", "widest", "TU change", "EU change"]]
-    ratio = d.relative_likelihood
-    if d.accuracy is not None:
-        rows[0] += ["accuracy", "AUC change", "rel. likelihood"]
-    for m, name in enumerate(d.names):
-        row = [name, percent(d.decides_total[m]), percent(d.in_widest_pair[m])]
-        row += [f"{d.total_change[m]:.4f}", f"{d.epistemic_change[m]:.4f}"]
-        if d.accuracy is not None and d.auc_change is not None and ratio is not None:
-            row += [f"{d.accuracy[m]:.4f}", f"{d.auc_change[m]:+.4f}", f"{ratio[m]:.4g}"]
-        rows.append(row)
+    columns = {"member": list(d.names), **table_columns(d)}
+    rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
     summary = (
         f"{d.n_members} members, {d.n_instances} instances, mean TU {d.mean_total:.4f}, "
         f"mean EU {d.mean_epistemic:.4f}"
@@ -172,10 +170,30 @@ def table(d: MemberDiagnosis) -> str:
     return "\n".join([summary, *align(rows), *notes(d)])
 
 
+def table_columns(d: MemberDiagnosis) -> dict[str, list[str]]:
+    """Return the formatted columns of the table by heading."""
+    columns = {
+        "sets TU": [percent(x) for x in d.decides_total],
+        "widest": [percent(x) for x in d.in_widest_pair],
+        "TU change": [f"{x:.4f}" for x in d.total_change],
+        "EU change": [f"{x:.4f}" for x in d.epistemic_change],
+    }
+    ratio = d.relative_likelihood
+    if d.accuracy is not None and d.auc_change is not None and ratio is not None:
+        columns["accuracy"] = [f"{x:.4f}" for x in d.accuracy]
+        columns["AUC change"] = [f"{x:+.4f}" for x in d.auc_change]
+        columns["rel. likelihood"] = [f"{x:.4g}" for x in ratio]
+    return columns
+
+
 def notes(d: MemberDiagnosis) -> list[str]:
     """Return the verdicts of note: spoilers first, then constant and weak members."""
     lines = [f"SPOILER: {d.verdicts[m]}" for m in d.spoilers]
-    for m in range(d.n_members):
-        if m not in d.spoilers and (d.constant[m] or _remarks(d, m)):
-            lines.append(f"note: {d.verdicts[m]}")
+    lines += [f"note: {text}" for text in remarks(d)]
     return lines if d.spoilers else ["no member spoils the uncertainty", *lines]
+
+
+def remarks(d: MemberDiagnosis) -> list[str]:
+    """Return the verdicts on constant and weak members that are not spoilers."""
+    others = (m for m in range(d.n_members) if m not in d.spoilers)
+    return [d.verdicts[m] for m in others if d.constant[m] or _remarks(d, m)]

@@ -117,7 +117,7 @@ def curves(
 
 def draw(result: Curves) -> Any:
     """Return the figure: one panel per component, mean and band over the batches."""
-    figure = output.new_figure(13, 4.4)
+    figure = output.new_figure(13, 5.2)
     draw_curves(result, figure.subplots(1, 3, sharey=True))
     return figure
 
@@ -128,7 +128,6 @@ def draw_curves(result: Curves, axes: Any) -> None:
     for ax, (component, title) in zip(axes, TITLES.items(), strict=True):
         shown = {LABELS.get(key, key[1]): result.curves[key] for key in result.keys(component)}
         cl.plots.rejection_curves(shown, reference=reference, ax=ax)
-        ax.legend(frameon=False, loc="center right")
         ax.set_title(f"{title} uncertainty")
     for ax in axes[1:]:
         ax.set_ylabel("")

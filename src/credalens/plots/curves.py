@@ -46,7 +46,7 @@ def rejection_curves(
     """
     if not curves:
         _validation.raise_invalid("curves", "is empty", "pass at least one named curve")
-    ax = new_axes(6.4, 4.4) if ax is None else ax
+    ax = new_axes(6.4, 5.0) if ax is None else ax
     for i, (name, value) in enumerate(curves.items()):
         _rejection(ax, name, value, {**line(i), "lw": 2})
     for i, (name, value) in enumerate((reference or {}).items()):
@@ -93,13 +93,13 @@ def active_learning_curves(found: ActiveLearning, *, ax: Any = None) -> Any:
     >>> ax.get_legend_handles_labels()[1]
     ['TU (mean 0.650)', 'random (mean 0.600)']
     """
-    ax = new_axes(6.4, 4.4) if ax is None else ax
+    ax = new_axes(6.4, 5.0) if ax is None else ax
     for i, name in enumerate(found.accuracy):
         random = {"color": QUIET, "ls": LINES[4], "lw": 1.3}
         style = random if name == "random" else {**line(i), "lw": 2}
         style["label"] = f"{name} (mean {found.auc(name):.3f})"
         mean_and_band(ax, found.n_labels, found.mean(name), found.spread(name), style)
-    return finish(ax, "labels", "accuracy on the test part", loc="lower right")
+    return finish(ax, "labels", "accuracy on the test part")
 
 
 def ood_curves(found: Mapping[str, OODScores], *, ax: Any = None) -> Any:
@@ -132,7 +132,7 @@ def ood_curves(found: Mapping[str, OODScores], *, ax: Any = None) -> Any:
             "found", f"mixes {sorted(settings)}", "pass results of the same positive and tpr"
         )
     ((positive, tpr),) = settings
-    ax = new_axes(5.4, 4.8) if ax is None else ax
+    ax = new_axes(5.4, 5.6) if ax is None else ax
     ax.plot([0, 1], [0, 1], color=QUIET, lw=1, ls=LINES[-1])
     ax.axhline(tpr, color=QUIET, lw=0.8, alpha=0.6)
     for i, (name, one) in enumerate(found.items()):
@@ -142,13 +142,12 @@ def ood_curves(found: Mapping[str, OODScores], *, ax: Any = None) -> Any:
     names = ("in-distribution", "out-of-distribution")
     negative, positive = names if positive == "out" else names[::-1]
     title = f"FPR: at {tpr:.0%} true positives"
-    legend = {"loc": "lower right", "title": title, "frameon": True, "framealpha": 0.85}
     return finish(
         ax,
         f"false positive rate ({negative})",
         f"true positive rate ({positive})",
-        **legend,
-        edgecolor="none",
+        title=title,
+        ncols=1,
     )
 
 
@@ -178,7 +177,7 @@ def distributions(scores: Mapping[str, Any], *, ax: Any = None) -> Any:
     if not scores:
         _validation.raise_invalid("scores", "is empty", "pass at least one named score")
     checked = {name: _ends(score, f"scores[{name!r}]") for name, score in scores.items()}
-    ax = new_axes(6.4, 4.4) if ax is None else ax
+    ax = new_axes(6.4, 5.0) if ax is None else ax
     for i, (name, ends) in enumerate(checked.items()):
         colour, dashes = line(i).values()
         suffixes = ("",) if len(ends) == 1 else (", lower", ", upper")

@@ -34,10 +34,14 @@ def mean_and_band(ax: Any, x: Any, mean: Any, spread: Any, style: dict[str, Any]
 
 
 def finish(ax: Any, xlabel: str, ylabel: str, **legend: Any) -> Any:
-    """Add axis labels, grid and legend; return the axes."""
+    """Add axis labels, a grid and a legend below the axes; return the axes.
+
+    Curves can fill the axes, so that a legend inside would cover them.
+    """
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(**{"frameon": False, **legend})
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2, "fontsize": 9}
+    ax.legend(**{"frameon": False, **below, **legend})
     return ax

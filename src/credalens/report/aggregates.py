@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from credalens._backend import Array
-from credalens.evaluation import RejectionCurve, rejection_curve, rejection_order
+from credalens.evaluation import rejection_order
 from credalens.evaluation.kinds import KINDS
-from credalens.measures.quantify import COMPONENTS
 from credalens.report.data import ReportData
 from credalens.report.markup import truncate
 
@@ -26,7 +25,6 @@ ALL_MARKS, SAMPLED_MARKS = 2_000, 1_500
 #: Votes shown per row, and classes shown in a chart.
 MAX_VOTES, MAX_CLASSES = 3, 20
 BINS = 40
-CURVE_BINS, RANDOM_ORDERS = 30, 1000
 
 
 def to_steps(values: Array, scale: float) -> Array:
@@ -38,7 +36,7 @@ def cells(data: ReportData) -> list[list[int]]:
     """Return ``[column, row, count]`` of every cell of the map that is not empty."""
     scale, main = data.rule.scale, data.main
     # The largest possible values, the scale and half of it, belong to the last cells.
-    x = np.minimum(to_steps(main.aleatoric.midpoint, scale) // CELL[0], STEPS // CELL[0] - 1)
+    x = np.minimum(to_steps(main.aleatoric.lower, scale) // CELL[0], STEPS // CELL[0] - 1)
     y = np.minimum(to_steps(main.epistemic, scale) // CELL[1], STEPS // 2 // CELL[1] - 1)
     width = int(x.max()) + 1
     key, count = np.unique(y * width + x, return_counts=True)
@@ -92,8 +90,7 @@ def rows(data: ReportData, positions: Array) -> dict[str, list[Any]]:
     """Return the columns of the listed rows, uncertainties in steps."""
     scale, main = data.rule.scale, data.main
     values = {
-        "t": main.total, "l": main.aleatoric.lower, "u": main.aleatoric.upper,
-        "m": main.aleatoric.midpoint, "e": main.epistemic,
+        "t": main.total, "l": main.aleatoric.lower, "u": main.aleatoric.upper, "e": main.epistemic,
     }  # fmt: skip
     columns: dict[str, list[Any]] = {
         key: to_steps(value[positions], scale).tolist() for key, value in values.items()
@@ -152,62 +149,13 @@ def by_class(data: ReportData) -> list[dict[str, Any]]:
     for k in np.lexsort((np.arange(K), -n, -review))[:MAX_CLASSES].tolist():
         if n[k]:
             mask = data.predicted == k
-            columns = (main.total, main.aleatoric.midpoint, main.epistemic)
+            columns = (main.total, main.aleatoric.lower, main.epistemic)
             medians = [float(np.median(column[mask])) for column in columns]
             entry = {"class": k, "n": int(n[k]), "counts": table[k].tolist(), "medians": medians}
             if data.correct is not None:
                 entry["correct"] = int(data.correct[mask].sum())
             result.append(entry)
     return result
-
-
-@dataclass(frozen=True, eq=False)
-class Curves:
-    """Rejection curves by (component, family), and reference curves."""
-
-    scores: dict[tuple[str, str], RejectionCurve]
-    oracle: RejectionCurve
-    #: Expected curve of a random order, and its mean monotonicity ratio.
-    random: RejectionCurve
-    random_ratio: float
-
-
-def curves(data: ReportData) -> Curves | None:
-    """Return the rejection curves, ``None`` without labels.
-
-    The expected curve of a random order is constant; its monotonicity ratio is the mean over
-    `RANDOM_ORDERS` seeded orders.
-    """
-    if data.labels is None or data.correct is None:
-        return None
-    labels, predicted = data.labels, data.predicted
-
-    def curve(score: Any) -> RejectionCurve:
-        return rejection_curve(labels, predicted, score, CURVE_BINS)
-
-    scores = {}
-    for family, columns in data.families.items():
-        for component in COMPONENTS:
-            # The Hartley family has the total uncertainty of the entropy family.
-            if (component, family) != ("total", "hartley") or "entropy" not in data.families:
-                scores[component, family] = curve(getattr(columns, component))
-    n_correct = int(data.correct.sum())
-    share = np.arange(CURVE_BINS) / CURVE_BINS
-    random = RejectionCurve(share, np.full(CURVE_BINS, n_correct / data.n))
-    return Curves(scores, curve(~data.correct), random, _random_ratio(n_correct, data.n))
-
-
-def _random_ratio(n_correct: int, n: int) -> float:
-    """Return the mean monotonicity ratio of random orders.
-
-    The numbers of correct predictions between the points of the curve of a random order have a
-    multivariate hypergeometric distribution, so no rows are permuted.
-    """
-    rejected = np.arange(CURVE_BINS) * n // CURVE_BINS
-    steps = np.diff(rejected, append=n)
-    draws = np.random.default_rng(0).multivariate_hypergeometric(steps, n_correct, RANDOM_ORDERS)
-    accuracy = draws[:, ::-1].cumsum(axis=1)[:, ::-1] / (n - rejected)
-    return float(np.mean(np.diff(accuracy) >= 0))
 
 
 def correct_by_kind(data: ReportData) -> list[int]:

@@ -26,7 +26,8 @@ def card(data: ReportData, i: int, pair: list[int] | None) -> Markup:
     members = data.shown_members[i].astype(np.float64)
     names = [truncate(name) for name in data.class_phrases]
     models = [truncate(name) for name in data.config.names]
-    u, kind = data.main, KINDS[data.kinds[at]].name
+    u, code = data.main, int(data.kinds[at])
+    kind = KINDS[code].name
     ident = None if data.ids is None else data.ids[at]
     title = f"row {data.rows[at]}" if ident is None else user_text(truncate(ident))
     facts = ["predicted ", tag("strong", user_text(names[data.predicted[at]]))]
@@ -41,7 +42,7 @@ def card(data: ReportData, i: int, pair: list[int] | None) -> Markup:
     )
     return tag(
         "li",
-        tag("h3", tag("span", title), tag("span", kind, _class=f"badge {kind}")),
+        tag("h3", tag("span", title), tag("span", data.kind_labels[code], _class=f"badge {kind}")),
         tag("p", *facts), tag("p", values, _class="values"),
         _bars(members, models, names, pair),
         None if pair is None else _pair(members, models, names, pair),

@@ -10,20 +10,22 @@ from typing import Any
 
 from credalens.evaluation.kinds import KINDS
 from credalens.measures.quantify import COMPONENTS
-from credalens.report.aggregates import Curves
 from credalens.report.data import ReportData
+from credalens.report.ranking import Ranking, family_label
 
 Spec = dict[str, Any]
 
 #: Width and height of a cell of the drawn density, in cells of the counts.
 COARSE = (1, 2)
-#: Label, CSS colour and dashes of each family.
+#: CSS colour and dashes of each family; the baselines are the last two.
 FAMILY_STYLES = {
-    "tv": ("Total variation", "var(--blue)", [1, 0]),
-    "entropy": ("Entropy", "var(--vermilion)", [7, 3]),
-    "hartley": ("Hartley", "var(--green)", [2, 3]),
+    "tv": ("var(--blue)", [1, 0]),
+    "entropy": ("var(--vermilion)", [7, 3]),
+    "hartley": ("var(--green)", [2, 3]),
+    "confidence": ("var(--both)", [10, 3, 2, 3]),
+    "information": ("var(--ambiguous)", [4, 3]),
 }
-ORACLE, RANDOM = ("Oracle", "var(--quiet)", [1, 4]), ("Random", "var(--quiet)", [8, 6])
+ORACLE, RANDOM = ("var(--quiet)", [1, 4]), ("var(--quiet)", [8, 6])
 SHAPES = ["circle", "square", "triangle-up", "diamond"]
 KIND_COLOURS = [f"var(--{kind.name})" for kind in KINDS]
 
@@ -49,25 +51,17 @@ def _chart(height: int, **rest: Any) -> Spec:
     }  # fmt: skip
 
 
-def family_label(data: ReportData, family: str) -> str:
-    """Return the label of a family; that of "tv" is the name of the distance."""
-    distance = data.config.distance
-    if family == "tv" and distance != "tv":
-        return str(distance if isinstance(distance, str) else type(distance).__name__).capitalize()
-    return FAMILY_STYLES[family][0]
-
-
 def map_chart(data: ReportData, dense: bool) -> Spec:
     """Return the map; the script of the page fills in its data, ``marks`` and ``cells``."""
     rule, main = data.rule, data.main
-    right = _axis_end(float(main.aleatoric.midpoint.max()), rule.aleatoric, rule.scale)
+    right = _axis_end(float(main.aleatoric.lower.max()), rule.aleatoric, rule.scale)
     top = _axis_end(float(main.epistemic.max()), rule.epistemic, rule.scale / 2)
     x, y = (
         {"type": "quantitative", "scale": {"domain": [0, end], "nice": False},
          "axis": {"tickCount": 8}}
         for end in (right, top)
     )  # fmt: skip
-    titled_x = {**x, "title": "aleatoric uncertainty (midpoint)"}
+    titled_x = {**x, "title": "aleatoric uncertainty, lower end"}
     titled_y = {**y, "title": "epistemic uncertainty"}
     marks: Spec = {
         "data": {"name": "marks"},
@@ -132,7 +126,7 @@ def _kind_names(data: ReportData, x: Spec, y: Spec, right: float, top: float) ->
     outline = {"stroke": "var(--page)", "strokeWidth": 4, "strokeJoin": "round"}
     encoding = {"x": {"field": "x", **x}, "y": {"field": "y", **y}, "text": {"field": "name"}}
     layers = []
-    for kind in KINDS:
+    for kind, label in zip(KINDS, data.kind_labels, strict=True):
         text = {
             "type": "text", "baseline": "top", "dy": 8, "fontSize": 17, "fontWeight": 600,
             "tooltip": None, "align": "right" if kind.ambiguous else "left",
@@ -140,7 +134,7 @@ def _kind_names(data: ReportData, x: Spec, y: Spec, right: float, top: float) ->
         }  # fmt: skip
         at = {"x": right if kind.ambiguous else 0,
               "y": top if kind.unknown else data.rule.epistemic}  # fmt: skip
-        values = {"values": [{**at, "name": kind.name}]}
+        values = {"values": [{**at, "name": label}]}
         # SVG draws a stroke above the fill, so that the outline is a separate text.
         layers += [
             {"data": values, "mark": mark, "encoding": encoding} for mark in (text | outline, text)
@@ -148,16 +142,16 @@ def _kind_names(data: ReportData, x: Spec, y: Spec, right: float, top: float) ->
     return layers
 
 
-def curve_charts(data: ReportData, curves: Curves) -> dict[str, Spec]:
+def curve_charts(data: ReportData, ranking: Ranking) -> dict[str, Spec]:
     """Return a chart of rejection curves for each of total, aleatoric and epistemic uncertainty."""
     charts = {}
     for component in COMPONENTS:
         lines = [
-            (family_label(data, family), FAMILY_STYLES[family][1:], curve)
-            for (part, family), curve in curves.scores.items()
+            (family_label(data, family, component), FAMILY_STYLES[family], curve)
+            for (part, family), curve in ranking.scores.items()
             if part == component
         ]
-        lines += [(ORACLE[0], ORACLE[1:], curves.oracle), (RANDOM[0], RANDOM[1:], curves.random)]
+        lines += [("Oracle", ORACLE, ranking.oracle), ("Random", RANDOM, ranking.random)]
         charts[component] = _curve_chart(lines)
     return charts
 
@@ -232,15 +226,15 @@ def histogram_chart(histogram: Spec, n: int) -> Spec:
     )  # fmt: skip
 
 
-def class_chart(classes: list[Spec], names: list[str]) -> Spec:
+def class_chart(data: ReportData, classes: list[Spec], names: list[str]) -> Spec:
     """Return the share of each kind among the predictions of each class."""
     values = [
-        {"k": str(entry["class"]), "q": code, "kind": kind.name,
+        {"k": str(entry["class"]), "q": code, "kind": label,
          "n": entry["counts"][code], "share": entry["counts"][code] / entry["n"],
          "name": name, "of": entry["n"],
          **dict(zip(("tu", "au", "eu"), entry["medians"], strict=True))}
         for entry, name in zip(classes, names, strict=True)
-        for code, kind in enumerate(KINDS) if entry["counts"][code]
+        for code, label in enumerate(data.kind_labels) if entry["counts"][code]
     ]  # fmt: skip
     keys = [str(entry["class"]) for entry in classes]  # two classes may have the same name
     median = {"type": "quantitative", "format": ".3f"}
@@ -262,7 +256,7 @@ def class_chart(classes: list[Spec], names: list[str]) -> Spec:
                 {"field": "n", "title": "predictions", "format": ","},
                 {"field": "of", "title": "of", "format": ","},
                 {"field": "tu", "title": "median total", **median},
-                {"field": "au", "title": "median aleatoric", **median},
+                {"field": "au", "title": "median lower aleatoric", **median},
                 {"field": "eu", "title": "median epistemic", **median},
             ],
         },

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +14,18 @@ import numpy as np
 from credalens import _validation
 from credalens._backend import Array
 from credalens.distances import as_distance
-from credalens.evaluation import diagnose_members, majority_vote, rejection_order
-from credalens.evaluation.kinds import REVIEW_THRESHOLD, Rule, make_rule
+from credalens.evaluation import diagnose_members, majority_vote
+from credalens.evaluation.arguments import fraction
+from credalens.evaluation.baselines import BASELINES, baseline_scores
+from credalens.evaluation.guarantee import guaranteed_threshold
+from credalens.evaluation.kinds import KINDS, Rule, largest_distance
+from credalens.evaluation.review import Review, choose_review
 from credalens.evaluation.scores import measure_families
 from credalens.measures import Interval, Uncertainty
 from credalens.report.markup import truncate
+from credalens.report.samples import Sample, Top
 from credalens.sets import ConvexHull
 
-#: Number of most uncertain instances that are shown individually.
-SHOWN = 20
-#: Bytes of predictions on which the members are diagnosed; above, every second row is dropped.
-#: Concatenating them needs as much again.
-DIAGNOSED_BYTES = 1 << 27
 #: Largest expected time of the Hartley family, and largest number of classes, for which it is
 #: computed by default; above, its weights alone take seconds.
 HARTLEY_SECONDS, HARTLEY_CLASSES = 30.0, 1000
@@ -44,8 +46,26 @@ class ReportConfig:
     distance: Any = "tv"
     #: Some of `REPORT_FAMILIES`.
     measures: tuple[str, ...] = REPORT_FAMILIES
-    second_look: float = REVIEW_THRESHOLD
+    #: Total uncertainty above which predictions are reviewed, the share to review, or the accuracy
+    #: of those that are kept; by default chosen by `choose_review`.
+    review_threshold: float | None = None
+    review_share: float | None = None
+    target_accuracy: float | None = None
     title: str = ""
+
+
+@dataclass(frozen=True)
+class Without:
+    """Figures of some rows with all members, and without those that distort the uncertainty."""
+
+    #: Mean total uncertainty.
+    mean_total: tuple[float, float]
+    #: Share of the rows on which two members disagree, by the rule of the page.
+    disagree: tuple[float, float]
+    #: Accuracy of the vote, and the largest share that can be kept at the chosen accuracy.
+    accuracy: tuple[float, float] | None = None
+    target: float | None = None
+    kept: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +73,13 @@ class ReportData:
     """The measurements of all n predictions."""
 
     config: ReportConfig
+    #: Which predictions to review, by total uncertainty, and the thresholds of the reasons.
+    review: Review
     rule: Rule
     #: Uncertainty by family, with the largest error of the family.
     families: dict[str, Uncertainty]
+    #: Scores of the members as a sample, by name; see `BASELINES`.
+    baselines: dict[str, Array]
     #: Row numbers in the files, ``(n,)``.
     rows: Array
     ids: Array | None
@@ -63,7 +87,7 @@ class ReportData:
     predicted: Array
     #: The class that each model predicts, ``(n, M)``.
     votes: Array
-    #: Positions in `KINDS`, ``(n,)``.
+    #: Positions in `KINDS`, ``(n,)``: clear if the prediction is kept, else why it is reviewed.
     kinds: Array
     #: Positions of the most uncertain instances, in decreasing order, and their predictions.
     shown: Array
@@ -71,6 +95,8 @@ class ReportData:
     #: Result of `diagnose_members`, ``None`` for a single model, and its number of rows.
     diagnosis: Any
     n_diagnosed: int
+    #: The diagnosed rows without the members that distort the uncertainty; None without such.
+    without: Without | None
     #: Number of invalid rows that were skipped.
     n_skipped: int
 
@@ -93,6 +119,12 @@ class ReportData:
     def kind_counts(self) -> list[int]:
         """Number of predictions of each kind."""
         return np.bincount(self.kinds, minlength=4).tolist()  # type: ignore[no-any-return]
+
+    @property
+    def kind_labels(self) -> list[str]:
+        """Names of the kinds on the page; the first are the predictions below the threshold."""
+        first = "keep" if self.review.source == "labels" else "others"
+        return [first, *(kind.name for kind in KINDS[1:])]
 
     @property
     def class_names(self) -> Sequence[str]:
@@ -123,6 +155,35 @@ def choose_measures(
     return REPORT_FAMILIES if cheap and K <= HARTLEY_CLASSES else REPORT_FAMILIES[:2]
 
 
+def short_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of models without a common prefix that ends at a separator.
+
+    The prefix is kept if a name without it would not start with a letter, as in model_1, model_2.
+
+    Examples
+    --------
+    >>> short_names(["run3_resnet", "run3_vgg"]), short_names(["model_1", "model_2"])
+    (('resnet', 'vgg'), ('model_1', 'model_2'))
+    """
+    prefix = os.path.commonprefix(list(names)) if len(names) > 1 else ""  # noqa: RUF071
+    prefix = re.sub(r"[^\W_]+$", "", prefix)  # part of a word
+    shorter = tuple(name[len(prefix) :] for name in names)
+    return shorter if all(name[:1].isalpha() for name in shorter) else tuple(names)
+
+
+def _check_review(config: ReportConfig) -> None:
+    """Raise an error for invalid options that determine which predictions are reviewed."""
+    options = ("review_threshold", "review_share", "target_accuracy")
+    given = [name for name in options if getattr(config, name) is not None]
+    if len(given) > 1:
+        _validation.raise_invalid(given[0], f"excludes {given[1]}", "pass one of them")
+    for name in given:
+        if name == "review_threshold":
+            _validation.number(config.review_threshold, name, least=0)
+        else:
+            fraction(getattr(config, name), name)
+
+
 class Collector:
     """Measures chunks of predictions and keeps what a report needs.
 
@@ -131,14 +192,16 @@ class Collector:
     """
 
     def __init__(self, config: ReportConfig) -> None:
-        self.config = config
+        _check_review(config)
+        self.config = replace(config, names=short_names(config.names))
         self._distance = as_distance(config.distance, config.n_classes)
-        self.rule = make_rule(config.second_look, self._distance, config.n_classes, "second_look")
+        self._scale = largest_distance(self._distance, config.n_classes)
         self._chunks: list[dict[str, Any]] = []
         self._families: dict[str, list[tuple[Any, Any, Any]]] = {m: [] for m in config.measures}
         self._errors = dict.fromkeys(config.measures, 0.0)
-        self._top = _Top()
-        self._sample = _Sample()
+        self._baselines: dict[str, list[Array]] = {name: [] for name in BASELINES}
+        self._top = Top()
+        self._sample = Sample()
         #: Number of rows collected so far.
         self.n = 0
         self._n_skipped = 0
@@ -171,6 +234,8 @@ class Collector:
             parts = (_as_float64(u.total), _as_float64(u.aleatoric), _as_float64(u.epistemic))
             self._families[name].append(parts)
             self._errors[name] = max(self._errors[name], float(np.max(u.error, initial=0.0)))
+        for name, score in baseline_scores(hull).items():
+            self._baselines[name].append(_as_float64(score))
         self._top.add(self._families["tv"][-1][0], members, self.n)
         self._sample.add(members, labels, self.n)
         self.n += len(members)
@@ -205,20 +270,84 @@ class Collector:
         for name, chunks in self._families.items():
             total, aleatoric, epistemic = (_join(parts) for parts in zip(*chunks, strict=True))
             families[name] = Uncertainty(total, aleatoric, epistemic, self._errors[name])
-        members, labels = self._sample.result()
-        names = [truncate(name) for name in self.config.names]
+        baselines = {name: _join(parts) for name, parts in self._baselines.items()}
+        labels = columns["labels"]
+        correct = None if labels is None else labels == columns["predicted"]
+        main = families["tv"]
+        review = self._choose(main.total, correct)
+        rule = Rule(review.threshold / 2, self._scale)
         return ReportData(
             config=self.config,
-            rule=self.rule,
+            review=review,
+            rule=rule,
             families=families,
+            baselines=baselines,
             **columns,
-            kinds=self.rule.codes(families["tv"].aleatoric, families["tv"].epistemic),
+            kinds=review_kinds(main, review.threshold, rule),
             shown=self._top.positions,
             shown_members=self._top.members,
-            diagnosis=diagnose_members(members, labels, names) if len(names) > 1 else None,
-            n_diagnosed=len(members),
             n_skipped=self._n_skipped,
+            **self._diagnose(review, rule),
         )
+
+    def _choose(self, total: Array, correct: Array | None) -> Review:
+        config = self.config
+        return choose_review(
+            total,
+            correct,
+            threshold=config.review_threshold,
+            share=config.review_share,
+            target=config.target_accuracy,
+        )
+
+    def _diagnose(self, review: Review, rule: Rule) -> dict[str, Any]:
+        members, labels = self._sample.result()
+        names = [truncate(name) for name in self.config.names]
+        found: dict[str, Any] = {"diagnosis": None, "n_diagnosed": len(members), "without": None}
+        if len(names) > 1:
+            found["diagnosis"] = diagnosis = diagnose_members(members, labels, names)
+            if diagnosis.spoilers:
+                kept = np.delete(members, diagnosis.spoilers, axis=1)
+                found["without"] = self._compare(members, kept, labels, review, rule)
+        return found
+
+    def _compare(
+        self, members: Array, kept: Array, labels: Array | None, review: Review, rule: Rule
+    ) -> Without:
+        """Return the figures of members ``(n, M, K)`` and of those that are kept."""
+        guarantee = review.best or (review.guarantees[-1] if review.guarantees else None)
+        totals, disagree, accuracy, share = [], [], [], []
+        for part in (members, kept):
+            hull = ConvexHull(part, validate=False)
+            u = measure_families(hull, ["tv"], self._distance)["tv"]
+            totals.append(float(np.mean(u.total)))
+            disagree.append(float(np.mean(rule.codes(u.aleatoric, u.epistemic) >= 2)))
+            if labels is not None and guarantee is not None:
+                correct = majority_vote(hull) == labels
+                accuracy.append(float(correct.mean()))
+                level, target = guarantee.confidence, guarantee.target
+                kept_at = guaranteed_threshold(correct, u.total, target, level, random_state=0)
+                share.append(kept_at.kept)
+        figures = Without(_pair(totals), _pair(disagree))
+        if guarantee is None or not share:
+            return figures
+        pairs = {"accuracy": _pair(accuracy), "kept": _pair(share)}
+        return replace(figures, target=guarantee.target, **pairs)
+
+
+def review_kinds(u: Uncertainty, threshold: float, rule: Rule) -> Array:
+    """Return positions in `KINDS`: 0 if total uncertainty is at most the threshold.
+
+    The thresholds of `rule` are half of it, so that one of the two reasons applies to every other
+    prediction: total uncertainty is at most the lower aleatoric end plus twice the epistemic one.
+    """
+    codes = rule.codes(u.aleatoric, u.epistemic)
+    larger = np.where(u.aleatoric.lower >= 2 * u.epistemic, 1, 2)  # neither, by rounding
+    return np.where(u.total > threshold, np.where(codes > 0, codes, larger), 0).astype(np.uint8)
+
+
+def _pair(values: Sequence[float]) -> tuple[float, float]:
+    return values[0], values[1]
 
 
 def _as_float64(values: Any) -> Any:
@@ -238,48 +367,3 @@ def _as_objects(ids: Array) -> Array:
     if ids.dtype == "M8[ns]":
         ids = ids.astype("M8[us]")  # NumPy converts nanoseconds to integers, not to datetimes
     return ids.astype(object, copy=False)
-
-
-class _Top:
-    """The most uncertain instances so far."""
-
-    def __init__(self) -> None:
-        self.score: Array = np.empty(0)
-        self.positions: Array = np.empty(0, np.intp)
-        self.members: Array = np.empty((0, 1, 1))
-
-    def add(self, score: Array, members: Array, start: int) -> None:
-        best = rejection_order(score)[:SHOWN]
-        rows = np.array(members[best])
-        scores = np.concatenate([self.score, score[best]])
-        keep = rejection_order(scores)[:SHOWN]
-        self.members = np.concatenate([self.members.reshape(-1, *rows.shape[1:]), rows])[keep]
-        self.positions = np.concatenate([self.positions, start + best])[keep]
-        self.score = scores[keep]
-
-
-class _Sample:
-    """Rows at a regular stride, which doubles when they exceed `DIAGNOSED_BYTES`."""
-
-    def __init__(self) -> None:
-        self.stride = 1
-        self._parts: list[tuple[Array, Array | None, Array]] = []
-
-    def add(self, members: Array, labels: Array | None, start: int) -> None:
-        self._parts.append(self._thin(members, labels, start + np.arange(len(members))))
-        while sum(part[0].nbytes for part in self._parts) > DIAGNOSED_BYTES:
-            self.stride *= 2
-            self._parts = [self._thin(*part) for part in self._parts]
-
-    def _thin(
-        self, members: Array, labels: Array | None, positions: Array
-    ) -> tuple[Array, Array | None, Array]:
-        if self.stride == 1:
-            return members, labels, positions
-        keep = positions % self.stride == 0
-        return members[keep], None if labels is None else labels[keep], positions[keep]
-
-    def result(self) -> tuple[Array, Array | None]:
-        members = np.concatenate([part[0] for part in self._parts])
-        labels = [part[1] for part in self._parts if part[1] is not None]
-        return members, np.concatenate(labels) if labels else None

@@ -10,9 +10,9 @@ from typing import Any
 from credalens import _kernels
 from credalens._backend import num_threads
 from credalens.report import vega_bundle
-from credalens.report.charts import family_label
 from credalens.report.data import ReportData
 from credalens.report.markup import Markup, join, tag
+from credalens.report.ranking import family_label
 from credalens.report.sections import section, table
 from credalens.report.summary_text import counted
 

@@ -13,7 +13,6 @@ from credalens import _validation
 from credalens._backend import BLOCK_BYTES, Array
 from credalens._files import atomic_write, check_folder
 from credalens._validation import raise_invalid
-from credalens.evaluation.kinds import REVIEW_THRESHOLD
 from credalens.evaluation.labels import UNKNOWN, label_indices
 from credalens.report import vega_bundle
 from credalens.report.data import Collector, ReportConfig, choose_measures
@@ -30,7 +29,9 @@ def write(
     names: Sequence[str] | None = None,
     distance: Any = "tv",
     measures: Sequence[str] | None = None,
-    second_look: float = REVIEW_THRESHOLD,
+    review_threshold: float | None = None,
+    review_share: float | None = None,
+    target_accuracy: float | None = None,
     title: str | None = None,
     normalize: bool = False,
 ) -> Path:
@@ -56,9 +57,14 @@ def write(
     measures : sequence of {"tv", "entropy", "hartley"}, optional
         Families to compare; "tv" is the family of `distance` and is always included. By default
         all, but Hartley only if it should take less than half a minute.
-    second_look : float, default=0.4
-        Threshold from which an input is ambiguous (midpoint of the aleatoric interval) and from
-        which two models disagree (their distance), as a share of the largest possible distance.
+    review_threshold : float, optional
+        Total uncertainty above which a prediction is reviewed.
+    review_share : float in (0, 1), optional
+        Share of the predictions to review, instead of a threshold.
+    target_accuracy : float in (0, 1), optional
+        Accuracy of the predictions that are kept, instead of a threshold. By default, with labels,
+        the largest of 0.99, 0.95 and 0.9 that keeps at least half of them; without labels a tenth
+        is reviewed.
     title : str, optional
         Heading of the page.
     normalize : bool, default=False
@@ -99,10 +105,14 @@ def write(
         class_names=_as_names(class_names, K, "class_names", "class"),
         distance=distance,
         measures=choose_measures(measures, (n, M, K)),
-        second_look=second_look,
+        review_threshold=review_threshold,
+        review_share=review_share,
+        target_accuracy=target_accuracy,
         title="" if title is None else str(title),
     )
     labels = None if y is None else _as_labels(y, n, K, config.class_names)
+    if target_accuracy is not None and labels is None:
+        raise_invalid("target_accuracy", "needs labels", "pass y, or review_share")
     identifiers = None if ids is None else _as_ids(ids, n)
     collector = Collector(config)
     rows = max(1, BLOCK_BYTES // (8 * M * K))  # bounds the memory of votes and conversions

@@ -13,7 +13,7 @@
   const value = (steps) => (steps * data.unit).toFixed(digits);
   const className = (k) => (data.classes ? data.classes[k] : String(k));
   const idOf = (i) => (rows.id ? rows.id[i] : String(rows.r[i]));
-  const interval = (i) => `${value(rows.m[i])} [${value(rows.l[i])},\u00a0${value(rows.u[i])}]`;
+  const interval = (i) => `${value(rows.l[i])} to\u00a0${value(rows.u[i])}`;
   /** User text, isolated from the direction of the surrounding text. */
   const isolated = (text) => {
     const element = document.createElement("bdi");
@@ -41,7 +41,7 @@
     y: [(i) => className(rows.y[i]), (i) => className(rows.y[i]), false],
     v: [votes, (i) => rows.v[i][1], false],
     t: [(i) => value(rows.t[i]), (i) => rows.t[i], true],
-    m: [interval, (i) => rows.m[i], true],
+    l: [interval, (i) => rows.l[i], true],
     e: [(i) => value(rows.e[i]), (i) => rows.e[i], true],
     q: [(i) => data.kinds[rows.q[i]], (i) => rows.q[i], false],
   };
@@ -95,12 +95,12 @@
     drawTable();
   }
 
-    function listKind(key) {
+  function listKind(key) {
     for (const button of document.querySelectorAll("[data-filter]")) {
       button.setAttribute("aria-pressed", String(button.dataset.filter === key));
     }
     if (key === "all") list(() => true, data.n, "in total");
-    else if (key === "look") list((i) => rows.q[i] > 0, data.n - data.totals[0], "to review");
+    else if (key === "review") list((i) => rows.q[i] > 0, data.n - data.totals[0], "to review");
     else list((i) => rows.q[i] === Number(key), data.totals[key], `of the kind “${data.kinds[key]}”`);
   }
 
@@ -116,7 +116,7 @@
     const ends = { x0: left * w * unit, x1: right * w * unit, y0: low * h * unit, y1: high * h * unit };
     for (const name in ends) byId(`from-${name}`).value = Number(ends[name].toPrecision(6));
     list((i) => {
-      const a = Math.min(Math.floor(rows.m[i] / w), data.last[0]);
+      const a = Math.min(Math.floor(rows.l[i] / w), data.last[0]);
       const b = Math.min(Math.floor(rows.e[i] / h), data.last[1]);
       return a >= left && a < right && b >= low && b < high;
     }, exact, `with aleatoric ${ends.x0.toFixed(2)} to ${ends.x1.toFixed(2)} and epistemic ${ends.y0.toFixed(3)} to ${ends.y1.toFixed(3)}`);
@@ -160,12 +160,12 @@
     clearBrush();
     listRange(end("x0", 0), end("x1", 1e9), end("y0", 0), end("y1", 1e9));
   });
-  listKind(data.totals[0] < data.n ? "look" : "all");
+  listKind(data.totals[0] < data.n ? "review" : "all");
 
   // ------------------------------------------------------------ charts
   function marks() {
     return data.drawn.map((i) => ({
-      x: rows.m[i] * data.unit, y: rows.e[i] * data.unit, q: rows.q[i], id: idOf(i), p: className(rows.p[i]),
+      x: rows.l[i] * data.unit, y: rows.e[i] * data.unit, q: rows.q[i], id: idOf(i), p: className(rows.p[i]),
       au: interval(i), eu: value(rows.e[i]), tu: value(rows.t[i]),
       ...(rows.y ? { truth: className(rows.y[i]) } : {}),
     }));

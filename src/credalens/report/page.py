@@ -7,11 +7,12 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from credalens.evaluation.kinds import KINDS
 from credalens.report import aggregates, charts, sections, vega_bundle
 from credalens.report.data import ReportData
 from credalens.report.markup import Markup, join, script_data, tag, truncate, user_text
 from credalens.report.method import method_section
+from credalens.report.ranking import rank_scores
+from credalens.report.ranking_section import ranking_section
 from credalens.report.summary_text import number, sizes
 
 #: Headings of the navigation, by the id of the section.
@@ -29,12 +30,12 @@ NAVIGATION = {
 def render(data: ReportData, seconds: float) -> str:
     """Return the page; `seconds` is the time since the first row was read."""
     listing = aggregates.select_rows(data)
-    curves, classes = aggregates.curves(data), aggregates.by_class(data)
+    ranking, classes = rank_scores(data), aggregates.by_class(data)
     histograms = aggregates.histograms(data)
     body = [
-        sections.summary_section(data),
+        sections.summary_section(data, ranking),
         sections.map_section(data, listing),
-        None if curves is None else sections.curves_section(data, curves),
+        None if ranking is None else ranking_section(data, ranking),
         sections.distributions_section(data, histograms, classes),
         sections.cards_section(data),
         sections.members_section(data),
@@ -42,12 +43,13 @@ def render(data: ReportData, seconds: float) -> str:
     ]
     dense = data.n > aggregates.ALL_MARKS
     specs: dict[str, Any] = {"map": charts.map_chart(data, dense)}
-    if curves is not None:
-        specs |= {f"curve-{k}": spec for k, spec in charts.curve_charts(data, curves).items()}
+    if ranking is not None:
+        specs |= {f"curve-{k}": spec for k, spec in charts.curve_charts(data, ranking).items()}
     for i, histogram in enumerate(histograms):
         specs[f"histogram-{i}"] = charts.histogram_chart(histogram, data.n)
     names = [truncate(name) for name in data.class_names]
-    specs["classes"] = charts.class_chart(classes, [names[entry["class"]] for entry in classes])
+    shown = [names[entry["class"]] for entry in classes]
+    specs["classes"] = charts.class_chart(data, classes, shown)
     (width, height), steps = aggregates.CELL, aggregates.STEPS
     payload = {
         "n": data.n,
@@ -60,7 +62,7 @@ def render(data: ReportData, seconds: float) -> str:
         "models": data.config.n_members,
         "drawn": listing.drawn.tolist(),
         "dense": dense,
-        "kinds": [kind.name for kind in KINDS],
+        "kinds": data.kind_labels,
         "totals": data.kind_counts,
         "classes": None if data.config.class_names is None else names,
         "charts": specs,

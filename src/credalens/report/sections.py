@@ -8,13 +8,22 @@ from typing import Any
 from credalens.distances import as_distance
 from credalens.evaluation.kinds import KINDS
 from credalens.evaluation.reasons import widest_pairs
-from credalens.measures.quantify import COMPONENTS
+from credalens.evaluation.verdicts import fault
 from credalens.report import aggregates
 from credalens.report.cards import card
-from credalens.report.charts import FAMILY_STYLES, ORACLE, RANDOM, family_label
 from credalens.report.data import ReportData
 from credalens.report.markup import Markup, join, tag, truncate, user_text
-from credalens.report.summary_text import measure, number, percent, rule_text, sentences
+from credalens.report.ranking import Ranking
+from credalens.report.summary_text import (
+    advice,
+    limit_text,
+    measure,
+    number,
+    percent,
+    rule_text,
+    sentences,
+    without_text,
+)
 
 #: Symbols of the kinds, shown with their colours.
 SYMBOLS = ("●", "■", "▲", "◆")
@@ -42,32 +51,58 @@ def table(head: list[Any], rows: list[list[Any]], _class: str = "") -> Markup:
     return tag("div", content, _class="scroll", tabindex="0", role="group")
 
 
-def summary_section(data: ReportData) -> Markup:
-    """Return the three sentences, one tile per kind, and the rule."""
+def summary_section(data: ReportData, ranking: Ranking | None) -> Markup:
+    """Return warnings, the three sentences, one tile per kind, and the rule."""
     correct = aggregates.correct_by_kind(data)
     n_models = data.config.n_members
     tiles = []
     for code, (kind, count) in enumerate(zip(KINDS, data.kind_counts, strict=True)):
+        symbol = tag("span", SYMBOLS[code], _class="symbol", aria_hidden="true")
+        meaning = kind.describe(n_models) if code else limit_text(data)
         lines = [
-            tag("h3", tag("span", SYMBOLS[code], _class="symbol", aria_hidden="true"), kind.name),
+            tag("h3", symbol, data.kind_labels[code]),
             tag("p", tag("strong", number(count)), tag("span", percent(count, data.n)),
                 _class="count"),
-            tag("p", f"{kind.describe(n_models)}.".capitalize()),
+            tag("p", f"{meaning}.".capitalize()),
         ]  # fmt: skip
         if data.labels is not None and count:
             accuracy = f"Accuracy {percent(correct[code], count)}."
             lines.append(tag("p", accuracy, _class="accuracy"))
         if n_models > 1 or not kind.unknown:
-            lines.append(tag("p", kind.advice, _class="advice"))
+            lines.append(tag("p", advice(data, kind), _class="advice"))
         tiles.append(tag("li", *lines, _class=f"tile {kind.name}"))
     return tag(
         "section",
         tag("h2", "Summary", id="summary-title", _class="hidden"),
+        _warning(data),
         tag("div", *(tag("p", _emphasize(text)) for text in sentences(data)), _class="summary"),
+        _better_score(ranking),
         tag("ul", *tiles, _class="tiles"),
         tag("p", rule_text(data), _class="rule"),
         id="summary", aria_labelledby="summary-title",
     )  # fmt: skip
+
+
+def _warning(data: ReportData) -> Markup | None:
+    """Return the warning about models that distort the uncertainty, with figures without them."""
+    d = data.diagnosis
+    if d is None or not d.spoilers:
+        return None
+    faults = [
+        tag("p", tag("strong", user_text(d.names[m])),
+            " distorts the uncertainty on this page: it ", user_text(fault(d, m)), ".")
+        for m in d.spoilers
+    ]  # fmt: skip
+    advice = "Check it, or leave it out." if len(faults) == 1 else "Check them, or leave them out."
+    last = tag("p", f"{without_text(data)} {advice}")
+    return tag("div", *faults, last, _class="lead warning", role="alert")
+
+
+def _better_score(ranking: Ranking | None) -> Markup | None:
+    if ranking is None or not ranking.best.clearly_better:
+        return None
+    link = tag("a", "Accuracy after rejection", href="#curves")
+    return tag("p", ranking.best.describe(), " See ", link, ".", _class="lead")
 
 
 def _emphasize(sentence: str) -> Markup:
@@ -80,12 +115,12 @@ def map_section(data: ReportData, listing: aggregates.Listing) -> Markup:
     """Return the map, the filters and the table of the listed rows."""
     n, review = data.n, data.n - data.kind_counts[0]
     words = [
-        "Each prediction by aleatoric uncertainty (to the right) and epistemic uncertainty "
-        "(upwards); hover for details. "
+        "Each prediction by the lower end of aleatoric uncertainty (to the right) and epistemic "
+        "uncertainty (upwards); hover for details. "
     ]
     if n > aggregates.ALL_MARKS:
         drawn = len(listing.drawn)
-        pool = f"the {number(review)} that should be reviewed" if review else "all"
+        pool = f"the {number(review)} to review" if review else "all"
         sample = f"a sample, {number(drawn)} of {pool}" if drawn < (review or n) else pool
         words.append(
             f"The shading shows the number of predictions, {number(n)} in total, on a logarithmic "
@@ -93,20 +128,24 @@ def map_section(data: ReportData, listing: aggregates.Listing) -> Markup:
         )
     elif n > 1:
         words.append(f"All {number(n)} are drawn. ")
+    words.append(
+        "The dashed lines are the thresholds of the reasons; a prediction beyond one of them is "
+        "reviewed if its total uncertainty is above the threshold of the rule. "
+    )
     words.append("Drag across the map to list an area, or select a kind or a range below.")
     return section(
         "map", "Map of the uncertainty",
-        _keys(),
+        _keys(data),
         chart("map", join(words), "chart map"),
         _filters(data),
         _listing(data, listing),
     )  # fmt: skip
 
 
-def _keys() -> Markup:
+def _keys(data: ReportData) -> Markup:
     return tag("ul", *(
         tag("li", tag("span", SYMBOLS[code], _class=f"symbol {kind.name}", aria_hidden="true"),
-            " ", kind.name)
+            " ", data.kind_labels[code])
         for code, kind in enumerate(KINDS)
     ), _class="keys")  # fmt: skip
 
@@ -114,8 +153,8 @@ def _keys() -> Markup:
 def _filters(data: ReportData) -> Markup:
     counts = data.kind_counts
     totals = [
-        ("look", "second look", data.n - counts[0]),
-        *((str(code), kind.name, counts[code]) for code, kind in enumerate(KINDS)),
+        ("review", "to review", data.n - counts[0]),
+        *((str(code), label, counts[code]) for code, label in enumerate(data.kind_labels)),
         ("all", "all", data.n),
     ]
     buttons = [
@@ -143,7 +182,7 @@ def _listing(data: ReportData, listing: aggregates.Listing) -> Markup:
         columns["y"] = "label"
     if data.config.n_members > 1:
         columns["v"] = "votes of the models"
-    columns |= {"t": "total", "m": "aleatoric", "e": "epistemic", "q": "kind"}
+    columns |= {"t": "total", "l": "aleatoric", "e": "epistemic", "q": "kind"}
     cells = [
         tag("th", tag("button", label, type="button", data_sort=key), scope="col", data_key=key)
         for key, label in columns.items()
@@ -167,53 +206,6 @@ def _listing(data: ReportData, listing: aggregates.Listing) -> Markup:
     )  # fmt: skip
 
 
-def curves_section(data: ReportData, curves: aggregates.Curves) -> Markup:
-    """Return the rejection curves and their areas."""
-    panels = [
-        tag("div", tag("h3", f"{component} uncertainty".capitalize()),
-            tag("div", _class="chart", data_chart=f"curve-{component}"),
-            _areas(data, curves, component))
-        for component in COMPONENTS
-    ]  # fmt: skip
-    caption = (
-        "Accuracy of the remaining predictions when the most uncertain ones are rejected first, "
-        f"over all {number(data.n)}. AUC: area under the curve, 1 is perfect. MR: share of the "
-        "steps in which the accuracy does not decrease. The random curve is an expectation, its MR "
-        f"the mean over {aggregates.RANDOM_ORDERS} random orders. Aleatoric intervals are ranked "
-        "by their lower end, then by their upper end."
-    )
-    return section(
-        "curves", "Accuracy after rejection",
-        tag("figure", tag("div", *panels, _class="panels three"), tag("figcaption", caption)),
-    )  # fmt: skip
-
-
-def _areas(data: ReportData, curves: aggregates.Curves, component: str) -> Markup:
-    """Return the table below the curves of one component, which is also their legend."""
-    rows = []
-    for (part, family), curve in curves.scores.items():
-        if part == component:
-            name = family_label(data, family)
-            if (component, family) == ("total", "entropy") and "hartley" in data.families:
-                name += ", Hartley"
-            rows.append((FAMILY_STYLES[family], name, curve.auc, curve.monotonicity_ratio))
-    oracle = curves.oracle
-    rows.append((ORACLE, "Oracle", oracle.auc, oracle.monotonicity_ratio))
-    rows.append((RANDOM, "Random", curves.random.auc, curves.random_ratio))
-    cells = [
-        [join([_line(style), name]), f"{auc:.4f}", f"{ratio:.2f}"]
-        for style, name, auc, ratio in rows
-    ]
-    return table([tag("span", "ranked by", _class="hidden"), "AUC", "MR"], cells, "numbers")
-
-
-def _line(style: tuple[str, str, list[int]]) -> Markup:
-    _, colour, dash = style
-    stroke = tag("line", x1=0, y1=6, x2=34, y2=6, style=f"stroke:{colour}", stroke_width=3,
-                 stroke_dasharray=" ".join(map(str, dash)) if dash != [1, 0] else None)  # fmt: skip
-    return tag("svg", stroke, width=34, height=12, aria_hidden="true", _class="line")
-
-
 def distributions_section(data: ReportData, histograms: list[Any], classes: list[Any]) -> Markup:
     """Return histograms with medians, and the kinds by predicted class."""
     panels = [
@@ -223,8 +215,8 @@ def distributions_section(data: ReportData, histograms: list[Any], classes: list
             tag("div", _class="chart", data_chart=f"histogram-{i}"))
         for i, histogram in enumerate(histograms)
     ]  # fmt: skip
-    head = ["predicted", "predictions", *(kind.name for kind in KINDS),
-            "median total", "median aleatoric", "median epistemic"]  # fmt: skip
+    head = ["predicted", "predictions", *data.kind_labels,
+            "median total", "median lower aleatoric", "median epistemic"]  # fmt: skip
     if data.labels is not None:
         head.append("accuracy")
     rows: list[list[Any]] = []
@@ -246,7 +238,7 @@ def distributions_section(data: ReportData, histograms: list[Any], classes: list
             tag("figcaption", f"Counts of all {number(data.n)} predictions in {aggregates.BINS} "
                 "bins; the line marks the median.")),
         tag("h3", "By predicted class"),
-        _keys(),
+        _keys(data),
         chart("classes", "Shares of the kinds among the predictions of a class, from exact "
               f"counts; shown: {which} predicted classes."),
         tag("details", tag("summary", "The same as a table"), table(head, rows, "numbers")),
@@ -290,19 +282,11 @@ def members_section(data: ReportData) -> Markup:
                      _change(d.total_change[m]), _change(d.epistemic_change[m])])  # fmt: skip
         if d.accuracy is not None:
             rows[-1] += [f"{d.accuracy[m]:.1%}", measure(d.relative_likelihood[m])]
-    if d.spoilers:
-        several = len(d.spoilers) > 1
-        names = [part for m in d.spoilers for part in (", ", user_text(d.names[m]))][1:]
-        lead = tag(
-            "p", tag("strong", *names),
-            f" {'determine' if several else 'determines'} the uncertainty independently of the "
-            f"input: check {'these models' if several else 'this model'} before using the rest of "
-            "the page.",
-            _class="lead warning",
-        )  # fmt: skip
-    else:
-        text = "No model determines the uncertainty independently of the input."
-        lead = tag("p", text, _class="lead")
+    lead = (
+        tag("p", tag("a", "See the warning at the top", href="#summary"), ".", _class="lead")
+        if d.spoilers
+        else tag("p", "No model distorts the uncertainty.", _class="lead")
+    )
     if data.n_diagnosed == data.n:
         scope = f"Computed on all {number(data.n)} predictions"
     else:

@@ -6,9 +6,12 @@ import math
 
 from credalens import _validation
 from credalens.evaluation import rejection_order
-from credalens.evaluation.kinds import KINDS
+from credalens.evaluation.kinds import Kind
+from credalens.evaluation.review import REVIEWED_SHARE
 from credalens.report.data import ReportData
 
+#: Confidence level of the guarantees on the page.
+CONFIDENCE = 0.95
 #: A no-break space.
 SPACE = "\u00a0"
 
@@ -49,42 +52,84 @@ def span(lower: float, upper: float) -> str:
 
 def sentences(data: ReportData) -> list[str]:
     """Return the three sentences at the top of the page."""
-    clear, ambiguous, unknown, both = data.kind_counts
-    n, review = data.n, data.n - clear
+    return [_keep_sentence(data), _reason_sentence(data), _accuracy_sentence(data)]
+
+
+def level(value: float) -> str:
+    """Return an accuracy or a confidence level in percent."""
+    return f"{100 * value:.4g}{SPACE}%"
+
+
+def _keep_sentence(data: ReportData) -> str:
+    """Return what can be kept, or what to review first."""
+    review, n = data.review, data.n
+    best, limit = review.best, measure(review.threshold)
     first = (
-        f"Of {counted(n, 'prediction')}, {number(review)} ({percent(review, n)}) "
-        "should be reviewed."
+        f"Of {counted(n, 'prediction')}, the {number(review.n_review)} with total uncertainty "
+        f"above {limit} ({percent(review.n_review, n)}) are the first to review."
+        if review.n_review
+        else f"Of {counted(n, 'prediction')}, none has a total uncertainty above {limit}."
     )
-    if data.config.n_members == 1:
-        subject = "It is ambiguous" if review == 1 else "They are ambiguous"
-        second = (
-            f"{subject if review else 'No input is ambiguous'}; epistemic uncertainty needs "
-            "several models."
-        )
-    elif review == 1:
-        reason = (ambiguous and "the input is ambiguous") or (unknown and "the models disagree")
-        second = f"The reason: {reason or 'the input is ambiguous and the models disagree'}."
-    elif review:
-        counts = [number(count) if count else "none" for count in (ambiguous, unknown, both)]
-        second = (
-            f"Of these, {counts[0]} because the input is ambiguous, {counts[1]} because the "
-            f"models disagree, and {counts[2]} for both reasons."
-        )
-    else:
-        second = "No input is ambiguous, and the models disagree on none."
-    return [first, second, _accuracy_sentence(data, clear)]
-
-
-def _accuracy_sentence(data: ReportData, clear: int) -> str:
-    if data.correct is None:
-        if clear == 0:
-            return "Their accuracy is unknown, since there are no labels."
-        subject = "All predictions" if clear == data.n else f"The other {number(clear)}"
-        verb = "is" if clear == 1 and clear < data.n else "are"
+    if not review.guarantees:
+        return first
+    if best is None:
+        target = level(review.guarantees[-1].target)
         return (
-            f"{subject} {verb} clear: {KINDS[0].describe(data.config.n_members)}; measuring the "
-            "accuracy needs labels."
+            f"No part of the {counted(n, 'prediction')} can be kept at an accuracy of {target}: no "
+            f"threshold on total uncertainty reaches it with {level(CONFIDENCE)} confidence."
         )
+    if review.source != "labels":
+        if best.threshold != math.inf:
+            return first
+        return f"All {counted(n, 'prediction')} can be kept at an accuracy of {level(best.target)}."
+    kept = n - review.n_review
+    return (
+        f"Of {counted(n, 'prediction')}, {number(kept)} ({percent(kept, n)}) can be kept at an "
+        f"accuracy of {level(best.target)}: those with total uncertainty up to {limit}."
+    )
+
+
+#: Reasons to review a prediction, by the kinds after the first.
+REASONS = (
+    "every model finds the input hard",
+    "the models disagree",
+    "every model finds the input hard, and they disagree",
+)
+
+
+def _reason_sentence(data: ReportData) -> str:
+    n_review = data.review.n_review
+    if not n_review:
+        return "No prediction is more uncertain than the threshold."
+    if data.config.n_members == 1:
+        return "Epistemic uncertainty, i.e. disagreement, needs several models."
+    pairs = zip(REASONS, data.kind_counts[1:], strict=True)
+    reasons = [(reason, count) for reason, count in pairs if count]
+    if len(reasons) == 1:
+        return f"The reason to review {_these(data)}: {reasons[0][0]}."
+    listed = "; ".join(f"{reason} ({number(count)})" for reason, count in reasons)
+    return f"The reasons to review {_these(data)}: {listed}."
+
+
+def _these(data: ReportData) -> str:
+    n_review = data.review.n_review
+    if n_review == 1:
+        return "it" if data.review.source != "labels" else "the other one"
+    if data.review.source == "labels":
+        return f"the other {number(n_review)}"
+    # The sentence before is about all predictions.
+    whole = data.review.guarantees and (data.review.best is None or data.review.source == "share")
+    return f"the {number(n_review)} most uncertain ones" if whole else "them"
+
+
+def limit_text(data: ReportData) -> str:
+    """Return the meaning of the predictions that are not reviewed."""
+    return f"total uncertainty is at most {measure(data.review.threshold)}"
+
+
+def _accuracy_sentence(data: ReportData) -> str:
+    if data.correct is None:
+        return "There are no labels, so that the accuracy is not known."
     n_correct = int(data.correct.sum())
     if data.n < 10:
         verb = "is" if n_correct == 1 else "are"
@@ -103,6 +148,46 @@ def _accuracy_sentence(data: ReportData, clear: int) -> str:
     )
 
 
+def advice(data: ReportData, kind: Kind) -> str:
+    """Return what to do with the predictions of a kind, given what the labels support."""
+    best = data.review.best
+    if kind.ambiguous or kind.unknown:
+        return kind.advice
+    if data.labels is None:
+        return "The first predictions to accept; labels are needed to measure their accuracy."
+    if best is None or best.threshold is None or data.review.threshold > best.threshold:
+        return "Accept them only if this accuracy is enough."
+    return (
+        f"Keep them: at least {level(best.target)} are correct, with "
+        f"{level(CONFIDENCE)} confidence."
+    )
+
+
+def without_text(data: ReportData) -> str:
+    """Return the figures without the models that distort the uncertainty."""
+    figures = data.without
+    if figures is None:
+        return ""
+    parts = [
+        f"mean total uncertainty is {measure(figures.mean_total[1])}, not "
+        f"{measure(figures.mean_total[0])}",
+        f"the models disagree on {_share(figures.disagree[1])} of the predictions, not on "
+        f"{_share(figures.disagree[0])}",
+    ]
+    if figures.kept is not None and figures.accuracy is not None and figures.target is not None:
+        parts += [
+            f"the accuracy is {_share(figures.accuracy[1])}, not {_share(figures.accuracy[0])}",
+            f"{_share(figures.kept[1])} can be kept at an accuracy of {level(figures.target)}, not "
+            f"{_share(figures.kept[0])}",
+        ]
+    pronoun = "it" if len(data.diagnosis.spoilers) == 1 else "them"
+    return f"Without {pronoun} {'; '.join(parts)}."
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f}{SPACE}%"
+
+
 def sizes(data: ReportData) -> str:
     """Return the numbers of predictions, models, classes and skipped rows."""
     n_classes, skipped = data.config.n_classes, data.n_skipped
@@ -118,21 +203,22 @@ def sizes(data: ReportData) -> str:
 
 
 def rule_text(data: ReportData) -> str:
-    """Return the rule by which a prediction should be reviewed."""
-    rule, K = data.rule, data.config.n_classes
-    if data.config.distance == "tv":
-        level = f"{rule.level:g}"
-        return (
-            f"The rule: an input is ambiguous if the midpoint of its aleatoric interval is at "
-            f"least {level}, i.e. the plausible models expect an error rate of about {level} on "
-            f"such inputs; the models disagree if epistemic uncertainty is at least "
-            f"{rule.epistemic:g}, i.e. two of them differ by {level} or more in the probability "
-            "of some event. Predictions with either property should be reviewed."
-        )
+    """Return the rule by which a prediction is reviewed, and how the threshold was chosen."""
+    review, rule = data.review, data.rule
+    limit = measure(review.threshold)
+    how = {
+        "given": "as requested",
+        "share": "so that the requested share is reviewed, "
+        f"at least {level(data.config.review_share or REVIEWED_SHARE)}",
+        "labels": "the largest at which the accuracy of the predictions that are kept reaches the "
+        f"target with {level(CONFIDENCE)} confidence (exact binomial bounds, corrected for the "
+        "search over thresholds and targets)",
+    }[review.source]
     return (
-        f"The rule: an input is ambiguous if the midpoint of its aleatoric interval is at least "
-        f"{rule.aleatoric:.4g}, and the models disagree if epistemic uncertainty is at least "
-        f"{rule.epistemic:.4g}. The first threshold is {rule.level:g} times the largest risk with "
-        f"{K} classes times {K}/{K - 1}, the second is half of it. Predictions with either "
-        "property should be reviewed."
+        f"The rule: a prediction is reviewed if its total uncertainty is above {limit}, {how}. It "
+        "is ambiguous if every distribution in its credal set has a risk of at least half of that "
+        f"({measure(rule.aleatoric)}), and the models disagree if two of them are as far apart "
+        f"(epistemic uncertainty at least {measure(rule.epistemic)}). One of the two holds for "
+        "every prediction above the threshold, since total uncertainty is at most the smallest "
+        "risk plus the largest distance."
     )
