@@ -77,7 +77,7 @@ def choose_review(
     -----
     With labels, and if nothing else is requested, the accuracies 0.99, 0.95 and 0.9 are tried; the
     largest at which at least half of the predictions can be kept determines the threshold, or else
-    the largest at which some can. Where labels determine no threshold, or all predictions can be
+    the one at which most can. Where labels determine no threshold, or all predictions can be
     kept, the share is 0.1.
 
     Examples
@@ -115,14 +115,15 @@ def choose_review(
 
 def _chosen(guarantees: tuple[Guarantee, ...]) -> Guarantee | None:
     possible = [one for one in guarantees if one.threshold is not None]
-    return next((one for one in possible if one.kept >= LEAST_KEPT), next(iter(possible), None))
+    enough = (one for one in possible if one.kept >= LEAST_KEPT)
+    return next(enough, max(possible, key=lambda one: one.kept, default=None))
 
 
 def _threshold_of_share(values: Array, share: float) -> float:
     """Return the largest threshold that at least this share of the values exceeds.
 
-    It lies between two values, so that rounding of the scores does not matter; without a smaller
-    value all are equal, and none exceeds it.
+    It lies between two values, so that rounding of the scores does not matter. If the smallest
+    values, which are equal, would have to exceed it, it is this value.
     """
     count = math.ceil(share * len(values) - 1e-9)
     if not count:
