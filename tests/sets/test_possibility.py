@@ -188,3 +188,17 @@ def test_the_suggested_fix_leads_to_a_set():
 def test_invalid_scores(known, scores, message):
     with pytest.raises(ValueError, match=message):
         cl.Possibility.from_conformal(known, scores)
+
+
+def test_ordinal_imprecision_needs_no_cost_matrix():
+    # A matrix of all pairs of these classes would need 80 GB.
+    K, rng = 100_000, np.random.default_rng(3)
+    contour = rng.random(K) ** 4
+    contour[K // 3] = 1.0
+    right = np.maximum.accumulate(contour[::-1])[::-1][K // 3 + 1 :].sum()
+    left = np.maximum.accumulate(contour)[: K // 3].sum()
+    d = cl.Wasserstein.ordinal(K)
+    for distance in (d, "ordinal"):
+        value = cl.maximum_mean_imprecision(cl.Possibility(contour), distance)
+        assert_allclose(value, left + right, rtol=1e-12)
+    assert "cost" not in vars(d)

@@ -73,12 +73,11 @@ class Edges:
         return across
 
 
-def on_line(positions: Array) -> tuple[Array, Edges]:
-    """Return the metric and the edges of classes at `positions` on a line."""
+def on_line(positions: Array) -> Edges:
+    """Return the edges between classes at `positions` on a line."""
     order = np.argsort(positions, kind="stable")
     ends = np.arange(1, len(positions))
-    edges = Edges(order, np.zeros_like(ends), ends, np.diff(positions[order]))
-    return np.abs(positions[:, None] - positions), edges
+    return Edges(order, np.zeros_like(ends), ends, np.diff(positions[order]))
 
 
 def on_tree(parents: Any, lengths: Any, classes: Any) -> tuple[Array, Edges]:

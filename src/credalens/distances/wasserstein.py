@@ -52,8 +52,9 @@ class Wasserstein(Distance):
     True
     """
 
-    cost: Array
+    n_classes: int
     _edges: Edges | None = None
+    _positions: Array | None = None
 
     def __init__(self, cost: Any) -> None:
         matrix = square_matrix(cost, "cost")
@@ -67,20 +68,20 @@ class Wasserstein(Distance):
                 _validation.raise_invalid(
                     "cost", f"cost[{z}, {y}] (zero-based) = {matrix[z, y]:.6g} {problem}", fix
                 )
-        self._set(matrix, None)
+        self._set_cost(matrix, None)
 
-    def _set(self, cost: Array, edges: Edges | None) -> None:
+    def _set_cost(self, cost: Array, edges: Edges | None) -> None:
         cost.flags.writeable = False
-        object.__setattr__(self, "cost", cost)
-        object.__setattr__(self, "_edges", edges)
-        same = np.argwhere(np.triu(np.maximum(cost, cost.T) == 0, 1))
-        if len(same):
-            z, y = same[0]
-            warn_caller(
-                f"cost: is 0 between classes {z} and {y} (zero-based), so that the distance is a "
-                "pseudo-metric, which does not distinguish them",
-                UserWarning,
-            )
+        vars(self).update(n_classes=len(cost), cost=cost, _edges=edges)
+        _warn_of_equal(np.argwhere(np.triu(np.maximum(cost, cost.T) == 0, 1)))
+
+    @cached_property
+    def cost(self) -> Array:
+        """Ground cost, ``(K, K)``; on a line it is computed when it is first used."""
+        at = np.asarray(self._positions)
+        cost: Array = np.abs(at[:, None] - at)
+        cost.flags.writeable = False
+        return cost
 
     @classmethod
     def ordinal(cls, positions: Any) -> Self:
@@ -116,8 +117,10 @@ class Wasserstein(Distance):
                     f"has shape {at.shape}",
                     "pass one number per class, or the number of classes",
                 )
-        distance = cls.__new__(cls)
-        distance._set(*on_line(at))
+        distance, edges = cls.__new__(cls), on_line(at)
+        vars(distance).update(n_classes=len(at), _edges=edges, _positions=at)
+        equal = np.flatnonzero(edges.length == 0)
+        _warn_of_equal(sorted(zip(edges.order[equal], edges.order[equal + 1], strict=True)))
         return distance
 
     @classmethod
@@ -148,16 +151,11 @@ class Wasserstein(Distance):
         array([0., 2., 6., 6.])
         """
         distance = cls.__new__(cls)
-        distance._set(*on_tree(parents, lengths, classes))
+        distance._set_cost(*on_tree(parents, lengths, classes))
         return distance
 
     def _key(self) -> Any:
         return self.cost.shape, self.cost.tobytes()
-
-    @property
-    def n_classes(self) -> int:  # type: ignore[override]  # from the parameters
-        """Number of classes K."""
-        return len(self.cost)
 
     @property
     def dirac_costs(self) -> Array:
@@ -167,9 +165,9 @@ class Wasserstein(Distance):
     @cached_property
     def violation(self) -> str | None:
         """The first violation of symmetry or of the triangle inequality as text, or ``None``."""
-        c = self.cost
         if self._edges is not None:
             return None
+        c = self.cost
         slack = 1e-12 * c.max()
         skew = np.argwhere(np.abs(c - c.T) > slack)
         if len(skew):
@@ -283,6 +281,17 @@ class Wasserstein(Distance):
 
     def __repr__(self) -> str:
         return f"Wasserstein(<cost on {self.n_classes} classes>)"
+
+
+def _warn_of_equal(pairs: Any) -> None:
+    """Warn of the first of the pairs of classes between which the cost is 0."""
+    if len(pairs):
+        z, y = pairs[0]
+        warn_caller(
+            f"cost: is 0 between classes {z} and {y} (zero-based), so that the distance is a "
+            "pseudo-metric, which does not distinguish them",
+            UserWarning,
+        )
 
 
 def _diameter_on_edges(edges: Edges, block: Array, diameter: Array) -> None:

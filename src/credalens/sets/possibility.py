@@ -199,7 +199,7 @@ class Possibility(SupportSet):
         upper and the lower probability of all initial sections at once, and for finite classes of
         test functions.
         """
-        line, norm = distance.line(), distance.seminorm(self.n_classes)
+        line = distance.line()
         if line is not None:
             order, lengths = line
             contour = self._arrays[0][..., order].astype(np.float64, copy=False)
@@ -207,6 +207,7 @@ class Possibility(SupportSet):
             right = np.maximum.accumulate(contour[..., ::-1], axis=-1)[..., ::-1][..., 1:]
             # One of them is 1, the other the width of the section's probability.
             return np.sum(np.minimum(left, right) * lengths, axis=-1)
+        norm = distance.seminorm(self.n_classes)  # of a line, a matrix (K, K - 1)
         if norm is not None and norm.order == math.inf:
             return norm.scale * self.widths(norm.matrix.T).max(axis=-1, initial=0.0)
         return super().vertex_diameter(distance)
@@ -331,8 +332,9 @@ class Possibility(SupportSet):
             _validation.raise_invalid(
                 "contour",
                 f"has {K} classes, and the set 2**{K - 1} extreme points",
-                f"pass at most {MAX_LISTED} classes, or use a measure with a closed form: total "
-                "variation, ordinal distance, Kolmogorov, entropy or Hartley",
+                f"pass at most {MAX_LISTED} classes, or use a measure with a closed form: those of "
+                "total variation, the ordinal distance, entropy and Hartley, or the epistemic "
+                "uncertainty of Kolmogorov",
             )
         points = extreme_points(self._arrays[0].reshape(-1, K))
         return points.reshape(*self.batch_shape, *points.shape[1:])
