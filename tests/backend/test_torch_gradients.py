@@ -369,3 +369,21 @@ def test_distance_between_two_distributions():
         step = 1e-7 * torch.tensor([1.0, -1.0, 1.0, -1.0])
         change = (d(p.detach() + step, q.detach()) - got.detach()) / 1e-7
         assert_allclose(change, (gradient * step / 1e-7).sum(dim=1), atol=1e-5)
+
+
+def test_the_log_divergence_with_zeros_is_that_of_numpy():
+    P = np.array([
+        [[0.5, 0.5, 0.0], [0.4, 0.5, 0.1], [0.98, 0.01, 0.01]],  # a zero that others have not
+        [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0], [0.9, 0.1, 0.0]],  # a class that no member considers
+        [[0.5, 0.3, 0.2], [0.4, 0.5, 0.1], [0.98, 0.01, 0.01]],
+    ])  # fmt: skip
+    expected = cl.quantify(P, "scoring:log").epistemic
+    assert np.isinf(expected).tolist() == [True, False, False]
+    members = torch.tensor(P, requires_grad=True)
+    found = cl.quantify(members, "scoring:log").epistemic
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-12)
+    found[1:].sum().backward()
+    assert torch.isfinite(members.grad).all()
+    # Also where the value itself is infinite.
+    (gradient,) = torch.autograd.grad(cl.quantify(members, "scoring:log").total.upper[0], members)
+    assert torch.isfinite(gradient).all()

@@ -144,6 +144,30 @@ def test_losses_weights_and_zero_weights():
     assert labels.value[0, 0, 0] == pytest.approx(1 / 9)
 
 
+def test_intervals_of_weighted_rows_are_those_of_a_literal_bootstrap():
+    rng = np.random.default_rng(3)
+    n, size = 120, 600
+    wrong, weight = rng.random(n) < 0.3, rng.exponential(size=n) ** 2
+    scores = {"a": rng.random(n) + 0.5 * wrong, "b": rng.random(n) + 0.2 * wrong}
+    draws = []
+    for _ in range(size):
+        rows = rng.integers(0, n, n)
+        a, b = (
+            cl.selective_metrics(None, None, s[rows], loss=wrong[rows], sample_weight=weight[rows])
+            for s in scores.values()
+        )
+        draws.append([b.aurc - a.aurc, b.augrc - a.augrc, b.auroc - a.auroc])
+    found = cl.compare_scores(
+        None, None, scores, loss=wrong, sample_weight=weight, confidence=0.6827, n_resamples=2000,
+        random_state=0,
+    )  # fmt: skip
+    width = np.ptp(found.difference[:, 1, 1:], axis=1) / 2
+    assert_allclose(width, np.std(draws, axis=0), rtol=0.15)
+    # Weights of such spread leave fewer instances that count.
+    plain = cl.compare_scores(None, None, scores, loss=wrong, confidence=0.6827, random_state=0)
+    assert (width > 1.3 * np.ptp(plain.difference[:, 1, 1:], axis=1) / 2).all()
+
+
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [

@@ -154,6 +154,17 @@ def test_upper_ends_are_not_at_members():
         assert (upper > at_members + 1e-3).mean() > 0.5
 
 
+def test_errors_are_the_certified_gaps_of_the_upper_ends():
+    P = disagreeing(40, 12, 6)
+    Q = cl.ConvexHull(P)
+    square, gap = Q.min_norm_point()
+    assert (gap > 0).any()
+    # <p, q> >= |p|^2 - gap for all q, so that |q|^2 >= |p|^2 - 2 gap and |q| >= |p| - gap / |p|.
+    assert_array_equal(cl.quantify(Q, "scoring:brier").error, 2 * gap)
+    assert_allclose(cl.quantify(Q, "scoring:spherical").error, gap / np.sqrt(square), rtol=1e-14)
+    assert_array_equal(cl.quantify(Q, "scoring:zero_one").error, cl.quantify(Q).error)
+
+
 def test_zero_one_ends_are_those_of_total_variation_and_log_those_of_entropy():
     P = disagreeing(20, 5, 4)
     tv, zero_one = cl.quantify(P).aleatoric, cl.quantify(P, "scoring:zero_one").aleatoric

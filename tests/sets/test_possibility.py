@@ -134,6 +134,9 @@ def test_from_conformal():
     single = cl.Possibility.from_conformal([0.5], np.float32([0.2, 0.6]))
     assert single.dtype == np.float32
     assert_array_equal(single.contour, np.float32([1.0, 0.5]))
+    # A calibration score equal to that of a class counts: the p-value of 0.4 is (1 + 2) / 5.
+    tied = cl.Possibility.from_conformal([0.1, 0.4, 0.4, 0.2], [0.4, 0.1])
+    assert_allclose(tied.contour, [3 / 5, 1])
     # No class conforms: the largest p-value is still set to 1.
     assert_array_equal(cl.Possibility.from_conformal([0.1], [0.5, 0.5]).contour, [1, 1])
 

@@ -87,8 +87,7 @@ def max_divergence(Q: Any, loss: str) -> Any:
         place = xp.argmax(xp.reshape(pairs, (block.shape[0], M * M)), axis=1)
         p = native.widen(native.take_rows(block, place // M))
         q = native.widen(native.take_rows(block, place % M))
-        value = _divergence(p, q, loss)
-        return native.clip_values(value, 0.0, None)
+        return _divergence(p, q, loss)
 
     return native.map_blocks(of_block, members, 3 * M * K + 2 * M * M)
 
@@ -160,11 +159,13 @@ def _divergences(p: Any, loss: str) -> Any:
 
 
 def _divergence(p: Any, q: Any, loss: str) -> Any:
-    """Return D(p, q) of rows ``(b, K)``."""
+    """Return D(p, q) of rows ``(b, K)``, not negative."""
     xp = namespace(p)
     if loss == "spherical":
-        return native.norm(p, 2) - xp.sum(p * q, axis=-1) / native.norm(q, 2)
+        cosine = xp.sum(p * q, axis=-1) / native.norm(q, 2)
+        return native.clip_values(native.norm(p, 2) - cosine, 0.0, None)
     p, q = (x / xp.sum(x, axis=-1, keepdims=True) for x in (p, q))
     finite = xp.sum(_times_log(p, p) - _times_log(p, q), axis=-1)
+    finite = native.clip_values(finite, 0.0, None)
     lost = xp.any((p > 0) & (q == 0), axis=-1)
     return xp.where(lost, xp.full_like(finite, float("inf")), finite)
