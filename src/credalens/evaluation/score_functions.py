@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from credalens import _validation
+from credalens._backend import namespace
 from credalens.distances import Distance
 from credalens.measures import Interval, quantify
+from credalens.measures.families import FAMILY_TABLE
 from credalens.measures.quantify import COMPONENTS, FAMILY_NAMES
 from credalens.measures.table import MEASURES
 
 #: A score of credal sets: a name, a distance or a function of a batch of sets.
 Score = str | Distance | Callable[[Any], Any]
-#: The components of a family, with the ends of the aleatoric interval.
-_PARTS = (*COMPONENTS, "aleatoric_lower", "aleatoric_upper")
+#: The components of a family, with the ends of intervals.
+_PARTS = (*COMPONENTS, *(f"{c}_{end}" for c in COMPONENTS[:2] for end in ("lower", "upper")))
 
 
 def named_scores(score: Any, name: str = "score") -> dict[str, Callable[[Any], Any]]:
@@ -27,7 +29,8 @@ def named_scores(score: Any, name: str = "score") -> dict[str, Callable[[Any], A
     score : str, distance, callable, a sequence of these, or a mapping of names to these
         A name is a row of the measure table (``"upper_entropy"``, ``"total:ordinal"``), a family of
         `credalens.quantify` and a component (``"tv epistemic"``, ``"entropy_total"``,
-        ``"tv aleatoric_lower"``), or a family alone, which is its total uncertainty.
+        ``"tv aleatoric_lower"``), or a family alone, which is its total uncertainty. Label-wise
+        families are summed over the classes.
     name : str
         Name of the argument, for errors.
     """
@@ -35,7 +38,7 @@ def named_scores(score: Any, name: str = "score") -> dict[str, Callable[[Any], A
         pairs = [(str(key), one) for key, one in score.items()]
     else:
         several = isinstance(score, Sequence) and not isinstance(score, str)
-        pairs = [(_name_of(one), one) for one in (score if several else [score])]
+        pairs = [(name_of(one), one) for one in (score if several else [score])]
     if not pairs:
         _validation.raise_invalid(name, "is empty", "pass at least one score")
     functions: dict[str, Callable[[Any], Any]] = {}
@@ -94,6 +97,8 @@ def _part_of(Q: Any, family: str, part: str, name: str) -> Any:
     # A fixed seed makes sampled measures reproducible.
     component, _, end = part.partition("_")
     value = getattr(quantify(Q, family, random_state=0), component)
+    if family in FAMILY_TABLE and FAMILY_TABLE[family].by_class:
+        value = namespace(value).sum(value, axis=-1)
     if end and isinstance(value, Interval):
         return getattr(value, end)
     if value is None or end or (not isinstance(value, Interval) and np.ndim(value) != 1):
@@ -105,7 +110,8 @@ def _part_of(Q: Any, family: str, part: str, name: str) -> Any:
     return value
 
 
-def _name_of(score: Any) -> str:
+def name_of(score: Any) -> str:
+    """Return the name of a score: itself, or that of the class or function."""
     if isinstance(score, str):
         return score
     if isinstance(score, Distance):

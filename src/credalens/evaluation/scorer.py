@@ -19,7 +19,7 @@ from credalens.evaluation.estimators import (
     probabilities,
 )
 from credalens.evaluation.losses import instance_losses, instance_weights, labels_of
-from credalens.evaluation.score_functions import Score, score_function
+from credalens.evaluation.score_functions import Score, name_of, score_function
 from credalens.evaluation.selective import compute_metrics
 from credalens.sets import as_credal_set
 
@@ -46,6 +46,11 @@ class SelectiveScorer:
     loss: str | Callable[[Any, Any], Any] | None
     #: Largest rejected share of the prediction-rejection ratio.
     max_rejection: float
+
+    @property
+    def __name__(self) -> str:
+        """Metric and measure, as in ``"augrc tv"``."""
+        return f"{self.metric} {name_of(self.measure)}"
 
     @property
     def greater_is_better(self) -> bool:
