@@ -235,7 +235,7 @@ class TestSplitRuns:
     def test_finished_pieces_are_not_computed_again(self, tmp_path, monkeypatch):
         first = table2.run(iris(), tmp_path, splits=2, config=TINY, families=["tv"])
         assert first.outcome.n_reused == 0
-        monkeypatch.setattr(split_runs, "run_split", None)
+        monkeypatch.setattr(protocol, "random_forests", None)
         again = table2.run(iris(), tmp_path, splits=2, config=TINY, families=["tv"])
         assert again.outcome.n_reused == 2
         assert again.rows == first.rows
@@ -294,7 +294,7 @@ class TestSplitRuns:
 
     def test_fewer_splits_are_reported(self, tmp_path):
         table2.run(iris(("a",)), tmp_path, splits=1, config=TINY, families=["tv"])
-        partial = split_runs.Outcome([split_runs.ResultStore(tmp_path, TINY).read("a", 0, ["tv"])])
+        partial = split_runs.Outcome([split_runs.ResultStore(tmp_path, TINY).read("a", 0, ["TU tv"])])
         assert "Fewer than 3 splits: 1 of a." in table2.remarks(partial, TINY, 3)
 
 
@@ -396,7 +396,7 @@ def test_a_dask_cluster_gives_the_same_numbers(tmp_path, monkeypatch):
         n_workers=2, threads_per_worker=1, dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address
-        monkeypatch.setattr(split_runs, "run_split", None)  # it must not be done here
+        monkeypatch.setattr(protocol, "random_forests", None)  # it must not be done here
         table2.run(names, there, splits=1, config=TINY, families=["tv"], scheduler=address)
     assert without_times(here / "table2.csv") == without_times(there / "table2.csv")
 

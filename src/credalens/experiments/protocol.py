@@ -28,6 +28,11 @@ def components(family: str) -> tuple[str, ...]:
     return ("AU", "EU") if family == "hartley" else ("AU", "EU", "TU")
 
 
+def measure_names(families: Sequence[str]) -> set[str]:
+    """Return the names of the measures of families in stored results."""
+    return {f"{component} {family}" for family in families for component in components(family)}
+
+
 @dataclass(frozen=True)
 class Config:
     """The settings on which the result of a split depends, besides the data."""
@@ -145,12 +150,36 @@ def measure(
     return scores, seconds, error
 
 
-def run_split(
-    name: str, X: Array, y: Array, split: int, config: Config, families: Sequence[str]
-) -> dict[str, Any]:
-    """Train the forests on one split, measure the test part and return the result."""
-    n_classes = int(y.max()) + 1
-    split_seed, forest_seed, sample_seed = seeds(config, name, split)
+@dataclass(frozen=True, eq=False)
+class SplitPredictions:
+    """Predictions of the forests of one split for its test part."""
+
+    #: ``(n, M, K)``.
+    members: Array
+    #: Labels of the test part.
+    labels: Array
+    n_train: int
+    n_features: int
+    training_seconds: float
+    predicting_seconds: float
+
+    def describe(self, name: str, split: int) -> dict[str, Any]:
+        """Return the part of the stored result that does not depend on the measures."""
+        return {
+            "dataset": name,
+            "split": split,
+            "n_train": self.n_train,
+            "n_test": len(self.labels),
+            "n_features": self.n_features,
+            "n_classes": self.members.shape[2],
+            "training_seconds": self.training_seconds,
+            "predicting_seconds": self.predicting_seconds,
+        }
+
+
+def predict_split(name: str, X: Array, y: Array, split: int, config: Config) -> SplitPredictions:
+    """Train the forests on one split and predict its test part."""
+    split_seed, forest_seed, _ = seeds(config, name, split)
     train, test = stratified_split(y, config.test_share, split_seed)
     forests = random_forests(config.members, forest_seed)
     training = predicting = 0.0
@@ -159,16 +188,24 @@ def run_split(
         # Threads would sum the trees in any order, and rounding would change ties between runs.
         _, seconds = timed(forest.set_params(n_jobs=1).fit, X[train], y[train])
         training += seconds
-        probabilities, seconds = timed(predict, forest, X[test], n_classes)
+        probabilities, seconds = timed(predict, forest, X[test], int(y.max()) + 1)
         predicting += seconds
         predictions.append(probabilities)
         forest.estimators_ = []  # deep forests on large data need gigabytes
     members = np.stack(predictions, axis=1)
-    vote = cl.majority_vote(members)
-    scores, times, error = measure(members, families, sample_seed)
+    return SplitPredictions(members, y[test], len(train), X.shape[1], training, predicting)
+
+
+def run_split(
+    name: str, X: Array, y: Array, split: int, config: Config, families: Sequence[str]
+) -> dict[str, Any]:
+    """Train the forests on one split, measure the test part and return the result."""
+    predicted = predict_split(name, X, y, split, config)
+    vote = cl.majority_vote(predicted.members)
+    scores, times, error = measure(predicted.members, families, seeds(config, name, split)[2])
     measures = {}
     for (component, family), score in scores.items():
-        curve = cl.rejection_curve(y[test], vote, score, config.bins, ties="first")
+        curve = cl.rejection_curve(predicted.labels, vote, score, config.bins, ties="first")
         measures[f"{component} {family}"] = {
             "auc": curve.auc,
             "area": curve.area,
@@ -176,16 +213,8 @@ def run_split(
             "seconds": times[component, family],
             "accuracy": curve.accuracy.tolist(),
         }
-    return {
-        "dataset": name,
-        "split": split,
-        "n_train": len(train),
-        "n_test": len(test),
-        "n_features": X.shape[1],
-        "n_classes": n_classes,
-        "accuracy": float(np.mean(vote == y[test])),
-        "training_seconds": training,
-        "predicting_seconds": predicting,
+    return predicted.describe(name, split) | {
+        "accuracy": float(np.mean(vote == predicted.labels)),
         "hartley_error": error,
         "measures": measures,
     }

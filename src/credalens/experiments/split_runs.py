@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +18,15 @@ from credalens._extras import require
 from credalens._files import check_folder
 from credalens.datasets import Dataset
 from credalens.experiments.output import write_text
-from credalens.experiments.protocol import Config, components, run_split
+from credalens.experiments.protocol import Config
 
 #: Number of largest datasets whose further splits are computed last.
 N_LARGEST = 5
 
+#: What is stored of a split: among others "dataset", "split" and "measures", a dict by name.
 SplitResult = dict[str, Any]
+#: Computes a split from the name, X, y, its number and the configuration.
+RunSplit = Callable[[str, Any, Any, int, Config], SplitResult]
 
 
 class SettingsMismatchError(ValueError):
@@ -77,8 +80,8 @@ class ResultStore:
         """Return the file of a result."""
         return self.folder / "pieces" / f"{name}-{split:02d}.json"
 
-    def read(self, name: str, split: int, families: Sequence[str]) -> SplitResult | None:
-        """Return a stored result if it contains all measures of `families`."""
+    def read(self, name: str, split: int, measures: Collection[str]) -> SplitResult | None:
+        """Return a stored result if it contains all of the measures."""
         path = self.path(name, split)
         if not path.exists():
             return None
@@ -86,8 +89,7 @@ class ResultStore:
             result: SplitResult = json.loads(path.read_text())
         except ValueError:  # a damaged file: compute it again
             return None
-        needed = {f"{part} {family}" for family in families for part in components(family)}
-        return result if needed <= set(result["measures"]) else None
+        return result if set(measures) <= set(result["measures"]) else None
 
     def write(self, result: SplitResult) -> None:
         """Store a result; the first one creates the folder."""
@@ -128,8 +130,9 @@ def work_order(sizes: dict[str, int], n_splits: int) -> list[tuple[str, int]]:
 def compute(
     store: ResultStore,
     order: Sequence[tuple[str, int]],
-    families: Sequence[str],
     load: Callable[[str], Dataset],
+    run: RunSplit,
+    measures: Collection[str],
     *,
     files: Mapping[str, Path] | None = None,
     jobs: int = 1,
@@ -139,13 +142,14 @@ def compute(
 ) -> Outcome:
     """Compute the splits that are not stored yet, store each, and return the results of all.
 
+    `run` computes a split; stored results without all of the `measures` are computed again.
     `advance` is called after every split. After `minutes`, no further split is started. Reasons of
     failures include the file of the dataset, if it is in `files`.
     """
     from joblib import Parallel, delayed
 
     store.check()
-    done = {key: store.read(*key, families) for key in order}
+    done = {key: store.read(*key, measures) for key in order}
     stored = [key for key, result in done.items() if result is not None]
     outcome = Outcome([], n_reused=len(stored))
     for key in stored:
@@ -166,7 +170,7 @@ def compute(
             except (OSError, ValueError) as error:
                 outcome.failures[name] = _reason(error)
                 continue
-            yield delayed(try_split)(name, data.X, data.y, split, store.config, families, deadline)
+            yield delayed(try_split)(run, name, data.X, data.y, split, store.config, deadline)
 
     with _backend(scheduler):
         workers = jobs if scheduler is None else -1
@@ -190,12 +194,12 @@ def compute(
 
 
 def try_split(
+    run: RunSplit,
     name: str,
     X: Any,
     y: Any,
     split: int,
     config: Config,
-    families: Sequence[str],
     deadline: float | None,
 ) -> tuple[str, int, SplitResult | None, str | None]:
     """Compute a split; return name, split, result and reason of a failure.
@@ -205,7 +209,7 @@ def try_split(
     if deadline is not None and time.time() > deadline:
         return name, split, None, None
     try:
-        return name, split, run_split(name, X, y, split, config, families), None
+        return name, split, run(name, X, y, split, config), None
     except Exception as error:
         return name, split, None, _reason(error)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from credalens.datasets import (
 )
 from credalens.distances import NAMES
 from credalens.experiments.output import Cell, Table, page, versions, write_csv, write_text
-from credalens.experiments.protocol import PAPER_FAMILIES, Config
+from credalens.experiments.protocol import PAPER_FAMILIES, Config, measure_names, run_split
 from credalens.experiments.split_runs import Outcome, ResultStore, SplitResult, compute, work_order
 from credalens.experiments.table2_summary import (
     COLUMNS,
@@ -131,8 +132,9 @@ def run(
     outcome = compute(
         ResultStore(out, config),
         work_order(sources.sizes, splits),
-        families,
         sources.load,
+        partial(run_split, families=families),
+        measure_names(families),
         files=sources.files,
         jobs=jobs,
         scheduler=scheduler,
