@@ -294,7 +294,9 @@ class TestSplitRuns:
 
     def test_fewer_splits_are_reported(self, tmp_path):
         table2.run(iris(("a",)), tmp_path, splits=1, config=TINY, families=["tv"])
-        partial = split_runs.Outcome([split_runs.ResultStore(tmp_path, TINY).read("a", 0, ["TU tv"])])
+        partial = split_runs.Outcome(
+            [split_runs.ResultStore(tmp_path, TINY).read("a", 0, ["TU tv"])]
+        )
         assert "Fewer than 3 splits: 1 of a." in table2.remarks(partial, TINY, 3)
 
 

@@ -70,10 +70,7 @@ class ScoreComparison(TableResult):
         _validation.one_of(score, "score", self.scores)
         _validation.one_of(metric, "metric", self.metrics)
         at = self.metrics.index(metric), self.scores.index(score)
-        _, low, high = self.difference[at]
-        if not (low > 0 or high < 0):
-            return ""
-        return "better" if (low > 0) == COMPARED[metric] else "worse"
+        return verdict_of(metric, *self.difference[at][1:])
 
     def _columns(self) -> dict[str, Any]:
         pairs = [(metric, score) for metric in self.metrics for score in self.scores]
@@ -204,6 +201,13 @@ def compare_scores(
         )
     )
     return ScoreComparison(names, chosen, base, value, difference, float(confidence), each[0].n)
+
+
+def verdict_of(metric: str, low: float, high: float) -> str:
+    """Return "better" or "worse" by the interval of a difference, "" if it contains 0."""
+    if not (low > 0 or high < 0):
+        return ""
+    return "better" if (low > 0) == COMPARED[metric] else "worse"
 
 
 def _checked_scores(scores: Any, n: int) -> tuple[tuple[str, ...], list[list[Array]]]:

@@ -21,6 +21,7 @@ TITLES = {
     "figure2": "accuracy against rejection",
     "figure3": "networks of increasing relative likelihood",
     "figure4": "adding a constant member",
+    "scores": "all families as rankings of errors",
 }
 
 
@@ -67,7 +68,8 @@ def page(name: str, tables: Iterable[Table], notes: Iterable[str], *, figure: bo
 
 def heading(name: str, *, figure: bool = True) -> str:
     """Return the heading of a page of results, followed by its figure."""
-    title = f"{name[:-1].capitalize()} {name[-1]}: {TITLES[name]}"
+    number = name[-1] if name[-1].isdigit() else ""
+    title = f"{name.removesuffix(number).capitalize()} {number}".strip() + f": {TITLES[name]}"
     return f"# {title}" + f"\n\n![{title}]({name}.png)" * figure
 
 
@@ -99,11 +101,13 @@ class Cell:
 
 @dataclass
 class Table:
-    """A table; the first two columns are text, the others numbers."""
+    """A table; the first columns are text, the others numbers."""
 
     title: str
     header: Sequence[str]
     rows: list[list[Cell]] = field(default_factory=list)
+    #: Number of columns of text.
+    n_text: int = 2
 
     def add(self, *cells: Cell | str) -> None:
         """Add a row."""
@@ -116,7 +120,7 @@ class Table:
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         body = [
             "  ".join(
-                value.ljust(width) if i < 2 else value.rjust(width)
+                value.ljust(width) if i < self.n_text else value.rjust(width)
                 for i, (value, width) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in lines
@@ -125,7 +129,7 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
-        rule = "|".join("---" if i < 2 else "--:" for i in range(len(self.header)))
+        rule = "|".join("---" if i < self.n_text else "--:" for i in range(len(self.header)))
         lines = [f"**{self.title}**", "", f"| {' | '.join(self.header)} |", f"|{rule}|"]
         for row in self.rows:
             lines.append(f"| {' | '.join(cell.format('**{}**', '±') for cell in row)} |")
@@ -136,7 +140,7 @@ class Table:
         escape = str.maketrans({"%": r"\%", "<": "$<$", ">": "$>$", "_": r"\_"})
         lines = [
             f"% {self.title}",
-            rf"\begin{{tabular}}{{ll{'r' * (len(self.header) - 2)}}}",
+            rf"\begin{{tabular}}{{{'l' * self.n_text}{'r' * (len(self.header) - self.n_text)}}}",
             r"\toprule",
             rf"{' & '.join(self.header).translate(escape)} \\",
         ]

