@@ -181,22 +181,26 @@ def test_summary_of_tasks():
 
 
 def test_page_and_resuming(tmp_path, monkeypatch):
-    run = {"sources": bundled("iris", "wine"), "splits": 2, "config": TINY, "command": "command"}
+    run = {"sources": bundled("iris", "wine"), "splits": 2, "equal": True, "config": TINY,
+           "command": "command"}  # fmt: skip
     first = scores.run({"nets": ensemble()}, tmp_path, **run)
     assert first.outcome.n_reused == 0
     page, rows = (tmp_path / "scores.md").read_text(), read_csv(tmp_path)
     assert page.startswith("# Scores: all families as rankings of errors\n\n- Command: `command`\n")
     assert output.versions() in page
     assert re.search(r"Commit [0-9a-f]{7,}\.", page) or "+g" not in output.versions()
-    for title in ("## Overview", "## nets", "## Forests on 2 KEEL datasets"):
+    for title in ("## Overview", "## nets", "## Forests of different size and depth on 2 KEEL",
+                  "## Forests with equal hyperparameters on 2 KEEL datasets"):  # fmt: skip
         assert title in page
-    assert {row["dataset"] for row in rows} == {"nets", "iris", "wine"}
-    assert len(rows) == 3 * len(SCORES) * len(METRICS)
+    groups = {(row["group"], row["dataset"]) for row in rows}
+    kinds = ("KEEL", "equal-KEEL")
+    assert groups == {("ensemble", "nets"), *((k, d) for k in kinds for d in ("iris", "wine"))}
+    assert len(rows) == 5 * len(SCORES) * len(METRICS)
     assert all(row["verdict"] in ("", "better", "worse") for row in rows)
     # Stored splits are used again, bit for bit.
     monkeypatch.setattr(protocol, "random_forests", None)
     again = scores.run({"nets": ensemble()}, tmp_path, **run)
-    assert again.outcome.n_reused == 4
+    assert again.outcome.n_reused == 8
     assert (tmp_path / "scores.md").read_text() == page
     assert read_csv(tmp_path) == rows
 
@@ -213,6 +217,13 @@ def test_a_split_has_the_predictions_of_table_2():
         cl.total_uncertainty(predicted.members),
     )
     assert found["measures"]["tv_total"]["auc"][0] == pytest.approx(curve.auc, rel=1e-13)
+    # Equal forests: the same split, other hyperparameters.
+    equal = scores_compare.compare_split("equal-wine", data.X, data.y, 1, TINY)
+    assert equal["dataset"] == "equal-wine"
+    assert equal["n_test"] == found["n_test"]
+    other = protocol.predict_split("wine", data.X, data.y, 1, TINY, equal=True)
+    np.testing.assert_array_equal(other.labels, predicted.labels)
+    assert (other.members != predicted.members).any()
 
 
 @pytest.mark.slow
@@ -259,8 +270,10 @@ def test_command(tmp_path):
     assert "confidence_total" in done.stdout
     assert "`" not in done.stdout
     page = (tmp_path / "out" / "scores.md").read_text()
-    assert ('- Command: `credalens reproduce scores --predictions "all of them=nets" '
-            '--predictions two=nets/m[01].npz --seed 0`') in page  # fmt: skip
+    assert (
+        '- Command: `credalens reproduce scores --predictions "all of them=nets" '
+        '--predictions "two=nets/m[01].npz" --seed 0`\n'
+    ) in page
     assert "300 rows, 4 models, 4 classes." in page
     assert "300 rows, 2 models, 4 classes." in page
     expected = scores_compare.compare_predictions("two", Predictions(

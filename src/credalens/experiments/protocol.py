@@ -177,11 +177,18 @@ class SplitPredictions:
         }
 
 
-def predict_split(name: str, X: Array, y: Array, split: int, config: Config) -> SplitPredictions:
-    """Train the forests on one split and predict its test part."""
+def predict_split(
+    name: str, X: Array, y: Array, split: int, config: Config, equal: bool = False
+) -> SplitPredictions:
+    """Train the forests on one split and predict its test part.
+
+    With `equal`, all forests have the default hyperparameters of scikit-learn.
+    """
     split_seed, forest_seed, _ = seeds(config, name, split)
     train, test = stratified_split(y, config.test_share, split_seed)
     forests = random_forests(config.members, forest_seed)
+    if equal:
+        forests = [type(one)(random_state=one.random_state) for one in forests]
     training = predicting = 0.0
     predictions = []
     for forest in forests:

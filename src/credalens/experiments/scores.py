@@ -12,10 +12,12 @@ from credalens._files import check_folder
 from credalens.datasets import Dataset, load_bundled
 from credalens.experiments.protocol import Config
 from credalens.experiments.scores_compare import (
+    FORESTS,
     SCORES,
     Comparison,
     compare_predictions,
     compare_split,
+    dataset_of,
 )
 from credalens.experiments.scores_output import write
 from credalens.experiments.scores_summary import Report
@@ -39,10 +41,12 @@ class Result:
     files: list[Path] = field(default_factory=list)
 
 
-def pieces(sources: Sources, splits: int, tasks: bool) -> list[tuple[str, int]]:
+def pieces(sources: Sources, splits: int, equal: bool, tasks: bool) -> list[tuple[str, int]]:
     """Return the splits of datasets and the repetitions of tasks, in the order of computation."""
     repetitions = [(task, i) for task in TASKS for i in range(REPEATS)] if tasks else []
-    return repetitions + (work_order(sources.sizes, splits) if sources.sizes else [])
+    order = work_order(sources.sizes, splits) if sources.sizes else []
+    kinds = FORESTS if equal else [""]
+    return repetitions + [(kind + name, split) for name, split in order for kind in kinds]
 
 
 def run(
@@ -51,6 +55,7 @@ def run(
     *,
     sources: Sources = NO_SOURCES,
     splits: int = 3,
+    equal: bool = False,
     tasks: bool = False,
     config: Config | None = None,
     command: str = "",
@@ -71,6 +76,8 @@ def run(
         Datasets for the forests of Table 2.
     splits : int
         Splits per dataset.
+    equal : bool
+        Whether to train forests with equal hyperparameters too.
     tasks : bool
         Whether to include out-of-distribution detection and active learning.
     config : Config, optional
@@ -87,7 +94,7 @@ def run(
     check_folder(out)
     config = config or Config()
     comparisons = [compare_predictions(name, one, config.seed) for name, one in predictions.items()]
-    order = pieces(sources, splits, tasks)
+    order = pieces(sources, splits, equal, tasks)
     outcome = Outcome([])
     if order:
         outcome = compute(
@@ -105,4 +112,4 @@ def run_piece(name: str, X: Array, y: Array, split: int, config: Config) -> dict
 
 
 def _loader(sources: Sources) -> Callable[[str], Dataset]:
-    return lambda name: load_bundled("digits") if name in TASKS else sources.load(name)
+    return lambda name: load_bundled("digits") if name in TASKS else sources.load(dataset_of(name))

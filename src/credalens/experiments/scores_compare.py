@@ -41,6 +41,8 @@ SCORES: dict[str, tuple[str, str]] = {
     }.items()
     for component in components
 }
+#: The kinds of forests: the prefix of a dataset in stored results, and a phrase.
+FORESTS = {"": "of different size and depth", "equal-": "with equal hyperparameters"}
 #: The metrics, in the order of the tables.
 METRICS = ("auc", "aurc", "augrc", "auroc")
 #: Resamples of the paired bootstrap, and its confidence level.
@@ -122,7 +124,16 @@ def compare_predictions(name: str, predictions: Predictions, seed: int = 0) -> C
 
 @single_threaded()
 def compare_split(name: str, X: Array, y: Array, split: int, config: Config) -> dict[str, Any]:
-    """Train the forests of Table 2 on one split of a dataset and compare the scores."""
-    predicted = predict_split(name, X, y, split, config)
-    found = compare(predicted.members, predicted.labels, seeds(config, name, split)[2])
+    """Train forests on one split of a dataset, by the protocol of Table 2, and compare the scores.
+
+    The prefix of the name selects the kind of forests.
+    """
+    plain = dataset_of(name)
+    predicted = predict_split(plain, X, y, split, config, equal=plain != name)
+    found = compare(predicted.members, predicted.labels, seeds(config, plain, split)[2])
     return predicted.describe(name, split) | found
+
+
+def dataset_of(name: str) -> str:
+    """Return the name of a dataset without the prefix of the forests."""
+    return name.removeprefix("equal-")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 
 from credalens._validation import counted
 from credalens.experiments.output import versions
+from credalens.experiments.protocol import Config
 from credalens.experiments.scores_compare import BASELINE, RESAMPLES, Comparison
 from credalens.experiments.scores_summary import Report
 from credalens.experiments.scores_tasks import (
@@ -18,7 +20,7 @@ from credalens.experiments.scores_tasks import (
     ROUNDS,
     TREES,
 )
-from credalens.experiments.split_runs import Outcome
+from credalens.experiments.split_runs import Outcome, SplitResult
 from credalens.experiments.table2_summary import by_dataset
 
 OVERVIEW = [
@@ -42,18 +44,20 @@ def of_ensemble(one: Comparison) -> list[str]:
     return lines
 
 
-def of_group(report: Report) -> list[str]:
+def of_group(config: Config, kind: str, splits: Sequence[SplitResult]) -> list[str]:
     """Return the protocol of the forests, and how datasets are summarised."""
-    config, splits = report.config, report.splits
     settings = config.describe()
     low, high = settings["n_estimators"]
     depths = ", ".join(map(str, settings["max_depth"]))
+    space = "the defaults of scikit-learn, which differ in their seeds"
+    if not kind:
+        space = f"n_estimators {low}-{high}, max_depth from {depths}"
     counts = sorted({len(one) for one in by_dataset(splits).values()})
     number = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     lines = [
-        f"The protocol of Table 2: {config.members} random forests, n_estimators {low}-{high}, "
-        f"max_depth from {depths}; {number} stratified 70/30 splits per dataset, seed "
-        f"{config.seed}. `scores.csv` has the numbers of each dataset.",
+        f"The protocol of Table 2: {config.members} random forests, {space}; {number} stratified "
+        f"70/30 splits per dataset, seed {config.seed}. `scores.csv` has the numbers of each "
+        "dataset.",
         "Numbers of a dataset are means over its splits, the ends of its intervals as well, which "
         "is conservative, since splits share rows. Difference: mean over the datasets, with a 95 % "
         "bootstrap interval over the datasets. Better on, worse on: number of datasets whose own "

@@ -12,7 +12,14 @@ from credalens._validation import counted
 from credalens.evaluation.compare import verdict_of
 from credalens.experiments import scores_notes as notes
 from credalens.experiments.output import Cell, Table, heading, write_csv, write_text
-from credalens.experiments.scores_compare import BASELINE, FIELDS, METRICS, SCORES, Comparison
+from credalens.experiments.scores_compare import (
+    BASELINE,
+    FIELDS,
+    FORESTS,
+    METRICS,
+    SCORES,
+    Comparison,
+)
 from credalens.experiments.scores_summary import (
     GroupRow,
     Report,
@@ -31,18 +38,19 @@ COLUMNS = ("group", "dataset", "n", "classes", "accuracy", "score", "metric", *F
 
 def write(report: Report, out: Path) -> tuple[str, list[Path]]:
     """Write ``scores.md`` and ``scores.csv``; return the text for the terminal, and the files."""
-    splits, tasks = report.splits, report.tasks()
-    groups = group_rows(splits, report.config.seed) if splits else []
+    splits, tasks = report.splits(), report.tasks()
+    groups = {kind: group_rows(found, report.config.seed) for kind, found in splits.items()}
     sections: list[tuple[str, list[Table], list[str]]] = [
         ("Overview", [overview(report.comparisons, groups, tasks)], notes.OVERVIEW)
     ]
     sections += [
         (one.name, [ensemble_table(one)], notes.of_ensemble(one)) for one in report.comparisons
     ]
-    if groups:
-        tables = [group_table(groups, metric) for metric in METRICS]
-        sections.append((f"Forests on {counted(len(by_dataset(splits)), 'KEEL dataset')}", tables,
-                         notes.of_group(report)))  # fmt: skip
+    for kind, rows in groups.items():
+        number = counted(len(by_dataset(splits[kind])), "KEEL dataset")
+        tables = [group_table(rows, metric) for metric in METRICS]
+        lines = notes.of_group(report.config, kind, splits[kind])
+        sections.append((f"Forests {FORESTS[kind]} on {number}", tables, lines))
     sections += [(TASKS[task].capitalize(), [task_table(task, rows)], notes.of_task(task))
                  for task, rows in tasks.items()]  # fmt: skip
     lines = [*report.notes, *notes.conventions(report), *notes.problems(report.outcome)]
@@ -140,15 +148,14 @@ def task_table(task: str, rows: Sequence[TaskRow]) -> Table:
     quantity = "mean accuracy %" if task == "active" else "AUROC %"
     table = Table(TASKS[task].capitalize(), ("score", "difference", quantity), n_text=1)
     for row in rows:
-        ends = row.difference, row.difference_lower, row.difference_upper
         name = row.score if row.score == "random" else f"`{row.score}`"
-        table.add(name, difference_cell("auroc", *ends), percent(row.value, 2))
+        table.add(name, _difference_of(row), percent(row.value, 2))
     return table
 
 
 def overview(
     comparisons: Sequence[Comparison],
-    groups: Sequence[GroupRow],
+    groups: dict[str, list[GroupRow]],
     tasks: dict[str, list[TaskRow]],
 ) -> Table:
     """Return the differences in AUROC on every ensemble and task, in one table."""
@@ -157,24 +164,20 @@ def overview(
         columns[one.name] = {
             score: difference_cell("auroc", *one.measures[score]["auroc"][3:]) for score in SCORES
         }
-    if groups:
-        columns["KEEL"] = {
-            row.score: difference_cell(
-                "auroc", row.difference, row.difference_lower, row.difference_upper
-            )
-            for row in groups if row.metric == "auroc"
-        }  # fmt: skip
-    for task, rows in tasks.items():
-        columns[task] = {
-            row.score: difference_cell(
-                "auroc", row.difference, row.difference_lower, row.difference_upper
-            )
-            for row in rows
+    for kind, group in groups.items():
+        columns[f"{kind}KEEL"] = {
+            row.score: _difference_of(row) for row in group if row.metric == "auroc"
         }
+    for task, rows in tasks.items():
+        columns[task] = {row.score: _difference_of(row) for row in rows}
     table = Table("Difference to tv_total in percentage points", ("score", *columns), n_text=1)
     for score in SCORES:
         table.add(f"`{score}`", *(_short(column[score]) for column in columns.values()))
     return table
+
+
+def _difference_of(row: GroupRow | TaskRow, metric: str = "auroc") -> Cell:
+    return difference_cell(metric, row.difference, row.difference_lower, row.difference_upper)
 
 
 def _short(cell: Cell) -> Cell:
@@ -195,14 +198,12 @@ def csv_rows(report: Report, tasks: dict[str, list[TaskRow]]) -> list[list[Any]]
         for score in SCORES:
             for metric in METRICS:
                 add(described, score, metric, one.measures[score][metric])
-    for name, splits in by_dataset(report.splits).items():
-        first = splits[0]
-        accuracy = sum(split["accuracy"] for split in splits) / len(splits)
-        rows = first["n_train"] + first["n_test"]
-        described = ["KEEL", name, rows, first["n_classes"], accuracy]
-        for score in SCORES:
-            for metric in METRICS:
-                add(described, score, metric, mean_over_splits(splits, score, metric))
+    for kind, results in report.splits().items():
+        for name, splits in by_dataset(results).items():
+            described = [f"{kind}KEEL", name, *_sizes(splits)]
+            for score in SCORES:
+                for metric in METRICS:
+                    add(described, score, metric, mean_over_splits(splits, score, metric))
     for task, found in tasks.items():
         for row in found:
             # A larger accuracy is better, as is a larger AUROC.
@@ -212,3 +213,10 @@ def csv_rows(report: Report, tasks: dict[str, list[TaskRow]]) -> list[list[Any]]
             if task == "active":
                 lines[-1][COLUMNS.index("metric")] = "accuracy"
     return lines
+
+
+def _sizes(splits: Sequence[Any]) -> list[Any]:
+    """Return the rows, the classes and the mean accuracy of a dataset."""
+    first = splits[0]
+    accuracy = sum(split["accuracy"] for split in splits) / len(splits)
+    return [first["n_train"] + first["n_test"], first["n_classes"], accuracy]

@@ -14,9 +14,11 @@ from credalens.experiments.protocol import Config
 from credalens.experiments.scores_compare import (
     BASELINE,
     CONFIDENCE,
+    FORESTS,
     METRICS,
     SCORES,
     Comparison,
+    dataset_of,
 )
 from credalens.experiments.scores_tasks import N_DIGITS, TASKS
 from credalens.experiments.split_runs import Outcome, SplitResult
@@ -67,10 +69,15 @@ class Report:
     #: Sentences about the ensembles.
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def splits(self) -> list[SplitResult]:
-        """Results of the splits of datasets."""
-        return [one for one in self.outcome.results if one["dataset"] not in TASKS]
+    def splits(self) -> dict[str, list[SplitResult]]:
+        """Return the results of the splits of datasets, by kind of forests."""
+        found: dict[str, list[SplitResult]] = {}
+        for one in self.outcome.results:
+            if one["dataset"] not in TASKS:
+                plain = dataset_of(one["dataset"])
+                kind = one["dataset"].removesuffix(plain)
+                found.setdefault(kind, []).append(one | {"dataset": plain})
+        return {kind: found[kind] for kind in FORESTS if kind in found}
 
     def tasks(self) -> dict[str, list[TaskRow]]:
         """Return the rows of each task that was computed."""

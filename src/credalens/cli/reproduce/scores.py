@@ -1,5 +1,6 @@
 """``credalens reproduce scores``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,6 +41,9 @@ def command(
     data: _options.KeelFolder = None,
     splits: Annotated[int, typer.Option(min=1, help="Splits per dataset.")] = 3,
     members: _options.Forests = 10,
+    equal: Annotated[
+        bool, typer.Option("--equal", help="Also train forests with equal hyperparameters.")
+    ] = False,
     tasks: Annotated[
         bool,
         typer.Option(
@@ -56,11 +60,12 @@ def command(
     """Compare the scores of all families as rankings of errors.
 
     Every score is compared with total uncertainty under total variation, by paired bootstrap
-    intervals. Prediction files are read as by credalens score. An interrupted run continues when the command
-    is started again.
+    intervals. Prediction files are read as by credalens score. An interrupted run continues when
+    the command is started again.
     """
     from credalens.experiments import scores as experiment
     from credalens.experiments.protocol import Config
+    from credalens.experiments.scores_compare import dataset_of
     from credalens.experiments.table2 import keel
 
     with command_context(resumes=True):
@@ -72,9 +77,15 @@ def command(
         named = _named(predictions or [])
         loaded = {name: _load(reading, path) for name, path in named.items()}
         notes = _add_trained(loaded, ensemble) if ensemble else []
-        order = experiment.pieces(sources, splits, tasks)
+        options = {
+            "ensemble": ensemble, "datasets": datasets, "data": data, "equal": equal,
+            "tasks": tasks, "seed": seed,
+            **({"splits": splits, "members": members} if datasets else {}),
+        }  # fmt: skip
+        order = experiment.pieces(sources, splits, equal, tasks)
         with progress("scores") as update:
-            work = {name: _options.SPLIT_ROWS + sources.sizes.get(name, 0) for name, _ in order}
+            rows = {name: sources.sizes.get(dataset_of(name), 0) for name, _ in order}
+            work = {name: _options.SPLIT_ROWS + rows[name] for name in rows}
             done, total = 0, sum(work[name] for name, _ in order)
 
             def advance(name: str, split: int) -> None:
@@ -87,9 +98,10 @@ def command(
                 out,
                 sources=sources,
                 splits=splits,
+                equal=equal,
                 tasks=tasks,
                 config=Config(seed=seed, members=members),
-                command=_command(named, ensemble, datasets, data, splits, members, tasks, seed),
+                command=_command(named, options),
                 notes=notes,
                 jobs=jobs or cpu_count(),
                 minutes=minutes,
@@ -140,29 +152,17 @@ def _add_trained(loaded: "dict[str, Predictions]", folder: Path) -> list[str]:
     return [f"{name}: the networks of Figure 3, relative likelihoods from {low:g} to {high:g}."]
 
 
-def _command(
-    named: dict[str, str],
-    ensemble: Path | None,
-    datasets: str,
-    data: Path | None,
-    splits: int,
-    members: int,
-    tasks: bool,
-    seed: int,
-) -> str:
+def _command(named: Mapping[str, str], options: Mapping[str, object]) -> str:
     """Return the command that repeats the run; folders without their parents."""
     words = ["credalens reproduce scores"]
     for name, path in named.items():
         pattern = Path(path).name
         if any(sign in pattern for sign in "*?["):
             pattern = f"{Path(path).parent.name}/{pattern}"
-        option = f"{name}={pattern}"
-        words.append(f'--predictions "{option}"' if " " in option or "*" in option else
-                     f"--predictions {option}")  # fmt: skip
-    if ensemble:
-        words.append(f"--ensemble {ensemble.name}")
-    if datasets:
-        words.append(f"--datasets {datasets} --splits {splits} --members {members}")
-        words += [f"--data {data.name}"] if data else []
-    words += ["--tasks"] if tasks else []
-    return " ".join([*words, f"--seed {seed}"])
+        words.append(f'--predictions "{name}={pattern}"')
+    for name, value in options.items():
+        if value is True:
+            words.append(f"--{name}")
+        elif value is not None and value is not False and value != "":
+            words.append(f"--{name} {value.name if isinstance(value, Path) else value}")
+    return " ".join(words)
