@@ -2,6 +2,7 @@
 
 import doctest
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,3 +32,12 @@ def test_commands(page):
         )  # fmt: skip
         assert done.returncode == 0, done.stdout
         assert doctest.OutputChecker().check_output(shown, done.stdout, FLAGS), done.stdout
+
+
+def test_every_call_in_the_tables_for_other_libraries_is_run():
+    text = (DOCS / "coming_from.md").read_text()
+    sources = [example.source for example in doctest.DocTestParser().get_examples(text)]
+    calls = re.findall(r"^\| .*\| `([^`|]*)` \|$", text, re.M)
+    assert len(calls) > 40
+    for call in calls:
+        assert any(call in source for source in sources), call

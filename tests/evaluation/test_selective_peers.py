@@ -39,6 +39,51 @@ def test_mapie():
     assert of(TIED).auroc == pytest.approx(0.59375, rel=1e-14)
 
 
+def test_mapie_itself():
+    uncertainty = pytest.importorskip("mapie.metrics.uncertainty")
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        confidence = rng.permutation(200) / 200
+        correct = rng.random(200) < confidence
+        found = cl.selective_metrics(correct, None, -confidence)
+        assert found.auarc == pytest.approx(uncertainty.auarc(correct, confidence), rel=1e-12)
+        assert found.auroc == pytest.approx(uncertainty.auroc(correct, confidence), rel=1e-12)
+    # With ties, its area is that of one order, and ours the mean over all of them.
+    orders = [rng.permutation(N) for _ in range(3000)]
+    areas = [uncertainty.auarc(CORRECT[order], TIED[order]) for order in orders]
+    error = np.std(areas) / math.sqrt(len(areas))
+    assert of(TIED).auarc == pytest.approx(np.mean(areas), abs=4 * error)
+    assert uncertainty.auarc(CORRECT, TIED) == pytest.approx(0.779, abs=5e-4)
+    assert uncertainty.auarc(CORRECT[::-1], TIED[::-1]) == pytest.approx(0.634, abs=5e-4)
+
+
+def test_conformal_regions_of_mapie():
+    classification = pytest.importorskip("mapie.classification")
+    from sklearn.datasets import make_classification
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = make_classification(
+        900, 6, n_informative=4, n_classes=3, n_clusters_per_class=1, flip_y=0.2, random_state=0
+    )
+    model = LogisticRegression().fit(X[:300], y[:300])
+    levels = [0.9, 0.8]
+    conformal = classification.SplitConformalClassifier(
+        model, confidence_level=levels, conformity_score="lac", prefit=True
+    ).conformalize(X[300:600], y[300:600])
+    _, regions = conformal.predict_set(X[600:])
+    own = model.predict_proba(X[300:600])[np.arange(300), y[300:600]]
+    Q = cl.Possibility.from_conformal(1 - own, 1 - model.predict_proba(X[600:]))
+    empty = 0
+    for i, level in enumerate(levels):
+        ours, theirs = Q.contour > 1 - level + 1e-12, regions[:, :, i]
+        some = theirs.any(axis=1)
+        np.testing.assert_array_equal(ours[some], theirs[some])
+        # An empty region has the most possible class here.
+        assert (ours[~some].sum(axis=1) == 1).all()
+        empty += int((~some).sum())
+    assert empty > 0
+
+
 def test_lm_polygraph():
     # rcc-auc is the mean of the risks; targets are scaled to [0, 1]. The random order of PRR is
     # the mean of 1000 shuffles there, and the expectation here.

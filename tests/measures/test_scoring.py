@@ -154,6 +154,23 @@ def test_upper_ends_are_not_at_members():
         assert (upper > at_members + 1e-3).mean() > 0.5
 
 
+def test_values_of_the_released_code():
+    """The example of docs/coming_from.md, by the formulas of the code of Hofman et al. (2024)."""
+    p, q = P = np.array([[0.8, 0.1, 0.1], [0.3, 0.4, 0.3]])
+    size = np.linalg.norm(P, axis=1)
+    brier, spherical = (cl.quantify(P, f"scoring:{loss}") for loss in ("brier", "spherical"))
+    # Members only: the upper end is too small.
+    assert_allclose((1 - size**2).max(), 0.66)
+    assert_allclose(brier.aleatoric, (0.34, 0.6624), atol=5e-5)
+    # A sum over the members, instead of both ends.
+    assert_allclose((1 - size).sum(), 0.6045, atol=5e-5)
+    assert_allclose(spherical.aleatoric, (0.1876, 0.4189), atol=5e-5)
+    # The norm of p in place of that of q.
+    assert_allclose(max(size[0] - p @ q / size[0], size[1] - q @ p / size[1]), 0.4308, atol=5e-5)
+    assert_allclose(spherical.epistemic, size[0] - p @ q / size[1])
+    assert_allclose(spherical.epistemic, 0.2808, atol=5e-5)
+
+
 def test_errors_are_the_certified_gaps_of_the_upper_ends():
     P = disagreeing(40, 12, 6)
     Q = cl.ConvexHull(P)

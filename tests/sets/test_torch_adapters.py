@@ -1,9 +1,5 @@
 """Lists of tensors, probly's PyTorch objects and tables of tensors."""
 
-import importlib
-import importlib.util
-import sys
-import types
 from types import SimpleNamespace
 
 import numpy as np
@@ -66,23 +62,6 @@ def test_torch_objects_of_probly():
 
 
 # ---------------------------------------------------------------- probly 0.3
-
-
-@pytest.fixture(scope="module")
-def probly():
-    """Return a loader of probly's modules, past its ``__init__``, which needs torchvision."""
-    spec = importlib.util.find_spec("probly")
-    if spec is None:
-        pytest.skip("probly is not installed")
-    package = types.ModuleType("probly")
-    package.__path__ = list(spec.submodule_search_locations)
-    before = sys.modules.get("probly")
-    sys.modules["probly"] = package
-    yield lambda name: importlib.import_module(f"probly.{name}")
-    for name in [name for name in sys.modules if name.partition(".")[0] == "probly"]:
-        del sys.modules[name]
-    if before is not None:
-        sys.modules["probly"] = before
 
 
 def test_torch_ensembles_of_probly(probly):
