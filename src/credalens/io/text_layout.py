@@ -82,6 +82,8 @@ def find_layout(
     if header is None:
         header = _is_header(path, first, second, decimal, options)
     names = first if header else [str(i) for i in range(len(first))]
+    if header and len(second) == len(first) + 1 and second[-1]:
+        names = ["", *first]  # R and pandas write no name above those of the rows
     return TextLayout(separator, decimal, comments, tuple(names), header, header)
 
 
@@ -104,7 +106,7 @@ def _separator(lines: Sequence[str], tabs: bool) -> tuple[str, str]:
     """Return the separator that splits all lines into the most numbers, and the decimal mark."""
     text = "\n".join(line.strip(" ") for line in lines)
     order = sorted(SEPARATORS, key=lambda mark: mark != "\t") if tabs else SEPARATORS
-    best, best_score, best_decimal = order[0], 0.0, "."
+    best, best_score, best_decimal = _separator_of_text(lines, order), 0.0, "."
     for mark in order:
         try:
             rows = _split(text, mark)
@@ -119,9 +121,18 @@ def _separator(lines: Sequence[str], tabs: bool) -> tuple[str, str]:
         commas = sum(map(_is_decimal_comma, fields)) if mark != "," else 0
         # Lines of another width, such as those of a file with another separator, count against it.
         score = (points + commas) / max(len(fields), 1) * widths.count(width) / len(widths)
-        if score > best_score + 1e-9 or (best_score == 0 and mark == order[0]):
+        if score > best_score + 1e-9:
             best, best_score, best_decimal = mark, score, "," if commas else "."
     return best, best_decimal
+
+
+def _separator_of_text(lines: Sequence[str], order: Sequence[str]) -> str:
+    """Return the separator of a table without numbers: one that is as often in every line."""
+    for mark in order:
+        counts = {line.count(mark) for line in lines}
+        if mark != " " and len(counts) == 1 and 0 not in counts:
+            return mark
+    return order[0]
 
 
 def _has_comments(lines: Sequence[str], plain: Sequence[str], separator: str) -> bool:
