@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from credalens._row_kinds import distribution_axis
 from credalens.io.array_stores import ArrayInfo, ArrayStore
@@ -72,14 +73,14 @@ def choose_arrays(store: ArrayStore, options: ReadOptions) -> ArrayChoice:
     name, note = _predictions(store, options)
     axes = axes_of(store, name, options)
     shape = arrays[name].shape
-    n = shape[axes.index("rows")]
     n_classes = shape[axes.index("classes")] if "classes" in axes else 1
     group = _group(name)  # of an HDF5 file
     others = {
         key: info for key, info in arrays.items() if key != name and _group(key) in ("", group)
     }
-    labels = _labels(store, others, options, n, n_classes)
-    ids = _per_row(store.path, others, ID_NAMES, ("ids", "id"), n)
+    fix = _RowsFix(store.path, shape, axes)
+    labels = _labels(store, others, options, fix, n_classes)
+    ids = _per_row(others, ID_NAMES, ("ids", "id"), fix)
     if options.id == "none":
         ids = None
     names = next(
@@ -219,11 +220,50 @@ def axes_of(store: ArrayStore, name: str, options: ReadOptions) -> tuple[str, ..
     return DEFAULT_AXES[len(shape)]
 
 
+def axes_with_rows(shape: Sequence[int], axes: Sequence[str], count: int) -> str:
+    """Return the option that gives the rows the axis of `count` entries; nothing without one.
+
+    Examples
+    --------
+    >>> axes_with_rows((3, 60, 4), ("rows", "models", "classes"), 60)
+    '--axes models,rows,classes'
+    """
+    names, i = list(axes), axes.index("rows")
+    if count not in shape or shape[i] == count:
+        return ""
+    j = list(shape).index(count)
+    names[i], names[j] = names[j], names[i]
+    return f"--axes {','.join(names)}"
+
+
+@dataclass(frozen=True)
+class _RowsFix:
+    """Shape and axes of the predictions, for the errors about arrays of other lengths."""
+
+    path: str
+    shape: tuple[int, ...]
+    axes: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return self.shape[self.axes.index("rows")]
+
+    def raise_for(self, name: str, info: ArrayInfo) -> NoReturn:
+        """Raise the error for an array that does not have one entry per row."""
+        if info.dtype.hasobject:
+            raise_pickled(self.path, name)
+        option = axes_with_rows(self.shape, self.axes, max(info.shape, default=0))
+        fix = f"save shape ({self.n_rows},), one entry per row"
+        if option:
+            fix = f"the predictions have shape {self.shape}: if its axes are so, pass {option}"
+        raise_file_error(self.path, f"{name} has shape {info.shape}", fix)
+
+
 def _labels(
     store: ArrayStore,
     arrays: Mapping[str, ArrayInfo],
     options: ReadOptions,
-    n: int,
+    fix: _RowsFix,
     n_classes: int,
 ) -> str | None:
     if options.label == "none":
@@ -233,29 +273,27 @@ def _labels(
         if not found:
             problem = f"has no array {options.label_key!r} (--label-key)"
             raise_file_error(store.path, problem, f"it has {_listed(store.arrays)}")
-        return found[0]
-    return _per_row(store.path, arrays, LABEL_NAMES, ("labels", "label"), n, max(n_classes, 2))
+        arrays = {found[0]: store.arrays[found[0]]}
+        return _per_row(arrays, [_base(found[0])], [_base(found[0])], fix, max(n_classes, 2))
+    return _per_row(arrays, LABEL_NAMES, ("labels", "label"), fix, max(n_classes, 2))
 
 
 def _per_row(
-    path: str,
     arrays: Mapping[str, ArrayInfo],
     names: Sequence[str],
     strict: Sequence[str],
-    n: int,
+    fix: _RowsFix,
     n_classes: int = 1,
 ) -> str | None:
     """Return the first array with one entry, or one per class, for each row.
 
     An array with a name in `strict` must have such a shape.
     """
-    shapes = {(n,), (n, 1), (n, n_classes)}
+    n = fix.n_rows
+    shapes = {(n,), (n, 1), (1, n), (n, n_classes)}
     for name in find_arrays(arrays, *names):
         if arrays[name].shape in shapes and not arrays[name].dtype.hasobject:
             return name
         if _base(name) in strict:
-            if arrays[name].dtype.hasobject:
-                raise_pickled(path, name)
-            problem = f"{name} has shape {arrays[name].shape}"
-            raise_file_error(path, problem, f"save shape ({n},), one entry per row")
+            fix.raise_for(name, arrays[name])
     return None

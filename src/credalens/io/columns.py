@@ -28,7 +28,8 @@ ID_NAMES = (
 LABEL_NAMES = (
     "label", "labels", "y_true", "true_label", "true_labels", "true_class", "ground_truth", "gt",
     "truth", "target", "targets", "y", "class", "class_label", "gold", "gold_label", "actual",
-    "label_id", "class_id", "class_idx", "label_idx", "y_test",
+    "label_id", "label_ids", "class_id", "class_idx", "label_idx", "y_test", "test_labels", "y_val",
+    "val_labels", "gt_label", "gt_labels",
 )  # fmt: skip
 #: Names of columns that describe a row and are neither classes nor labels.
 OTHER_NAMES = (
@@ -148,11 +149,12 @@ def _classes(
     values = np.stack([sample[name] for name in numeric], axis=1)
     try:
         chosen = choose_class_columns(
-            numeric, values, described, sums=not (options.logits or options.rescaled)
+            numeric, values, described, logits=options.logits, rescaled=options.rescaled
         )
     except UndecidedError as doubt:
-        options_to_pass = " or ".join(columns_option(c, names) for c in doubt.choices)
-        raise_file_error(path, doubt.problem, f"pass {options_to_pass}")
+        choices = " or ".join(columns_option(c, names) for c in doubt.choices)
+        fix = ", ".join(filter(None, (f"pass {choices}", doubt.otherwise)))
+        raise_file_error(path, doubt.problem, fix)
     return tuple(chosen)
 
 
