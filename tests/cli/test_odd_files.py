@@ -91,6 +91,8 @@ COARSE = np.array([[0.3, 0.3, 0.3], [0.1, 0.1, 0.9], [0.6, 0.3, 0.2], [0.2, 0.3,
 COARSE_SUMS = COARSE / COARSE.sum(axis=1, keepdims=True)
 SCORES = rng.random((N, 3))
 PAIR = MEMBERS[:, :2]
+#: Counts with different sums.
+UNEVEN = np.stack([COUNTS + m * (np.arange(N) % 3)[:, None] for m in (1, 2, 3)], axis=1)
 
 FIX_ROW = "fix the row, or drop it by --on-error skip"
 ROW = "{a}: row 0 (zero-based): "
@@ -467,11 +469,11 @@ CASES = {
         MEMBERS,
     ),
     "counts and row numbers": (
-        lambda f: [*real.csvs(f, np.stack([COUNTS] * 3, axis=1), nr=np.arange(N)), "--normalize"],
+        lambda f: [*real.csvs(f, UNEVEN, nr=np.arange(N)), "--normalize"],
         "{f}/model_0.csv: the column nr contains row numbers and may be a class or not; pass "
         "--columns cat,dog,fox or --columns cat,dog,fox,nr",
         "--columns cat,dog,fox",
-        np.stack([COUNTS] * 3, axis=1) / 50,
+        UNEVEN / UNEVEN.sum(axis=2, keepdims=True),
     ),
     "logits, later with folds": (
         lambda f: real.csvs(f, LOGITS, grp=np.arange(N) % 5),
@@ -637,17 +639,16 @@ CASES = {
     "other ids": (
         shuffled_ids(np.arange(N) + 1),
         "{f}/b.csv: has no row with the id 0 (row 0 of "
-        "{a}); pass models of the same rows, or --id-column none to match rows by "
-        "position",
+        "{a}); pass models of the same rows, or --id-column none if their rows are in "
+        "the same order",
         "--id-column none",
         PAIR,
     ),
     "ids twice": (
         shuffled_ids(np.r_[1, 1, np.arange(N - 2)]),
-        "{f}/b.csv: has the id '1' twice, and "
-        "its rows are in another order; make ids unique, or pass --id-column none to match "
-        "rows by position",
-        "--id-column none",
+        "{f}/b.csv: has the id '1' twice, and its rows are in another order; make ids unique, or "
+        "put the rows of all files in the same order",
+        shuffled_ids(np.arange(N)),
         PAIR,
     ),
 }

@@ -85,23 +85,23 @@ def test_a_few_invalid_rows_do_not_change_the_decision():
 def test_rows_that_are_to_be_rescaled(scale):
     coarse = scale * P.round(2)
     assert chosen({"grp": INTEGERS}, values=coarse) == CLASSES
-    assert chosen({"grp": INTEGERS}, values=coarse, sums=False) == CLASSES
+    assert chosen({"grp": INTEGERS}, values=coarse, rescaled=True) == CLASSES
 
 
 def test_logits_have_no_sums():
     logits = rng.normal(size=(200, 4))
     assert chosen({}, values=logits) == CLASSES
-    assert chosen({"fold": INTEGERS}, {"fold"}, values=logits, sums=False) == CLASSES
+    assert chosen({"fold": INTEGERS}, {"fold"}, values=logits, logits=True) == CLASSES
     with pytest.raises(
         UndecidedError, match="column grp contains integers, unlike the others, and"
     ):
-        chosen({"grp": INTEGERS}, values=logits, sums=False)
+        chosen({"grp": INTEGERS}, values=logits, logits=True)
     counts = rng.poisson(9, (200, 4)).astype(float)
-    assert chosen({}, values=counts, sums=False) == CLASSES
+    assert chosen({}, values=counts, rescaled=True) == CLASSES
     with pytest.raises(
         UndecidedError, match="the column nr contains row numbers and may be a class"
     ):
-        chosen({"nr": np.arange(200.0)}, values=counts, sums=False)
+        chosen({"nr": np.arange(200.0)}, values=counts, rescaled=True)
 
 
 def test_no_rows():

@@ -8,7 +8,14 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array
-from credalens._row_kinds import EXACT, NEAR, RowKind, distribution_axis, row_kind
+from credalens._row_kinds import (
+    EXACT,
+    NEAR,
+    RowKind,
+    distribution_axis,
+    distribution_groups,
+    row_kind,
+)
 from credalens.io.source import Block, Source, raise_file_error
 from credalens.sets import ConvexHull
 
@@ -22,6 +29,7 @@ FIXES: dict[RowKind, str] = {
     "percentages": "these look like percentages: pass --percent",
     "counts": "pass --normalize if these are counts",
     "nearly distributions": "pass --normalize to rescale",
+    "several distributions": "each row consists of several distributions: save one file per model",
     "equal sums": "pass --normalize to rescale",
     "scores": "these are scores in [0, 1] that do not sum to 1, such as sigmoid outputs: save "
     "softmax outputs",
@@ -89,6 +97,7 @@ class ValueOptions:
             raise_file_error(source.path, problem, "leave out --percent")
         instead = {"distributions": "", "percentages": " and pass --percent"}
         instead |= dict.fromkeys(("nearly distributions", "equal sums"), " and pass --normalize")
+        instead["several distributions"] = ", and save one file per model"
         instead["rounded below 0"] = ", and write numpy.clip(x, 0, None)"
         if self.logits and kind in instead:
             what = {"equal sums": "have equal sums", "rounded below 0": "sum to about 1"}
@@ -142,6 +151,8 @@ class _Description:
                         "or pass --logits to rescale those of some")  # fmt: skip
         elif axis is not None and as_axes is not None and self.kind != "distributions":
             self.fix = f"its classes seem to be on another axis: pass {as_axes(axis)}"
+        elif self.kind == "several distributions" and source.n_members == 1:
+            self.fix = _regrouped(values)
         elif self.kind == "scores" and getattr(source, "axes", ()) == ("rows", "classes"):
             self.fix += ", or pass --axes rows,models if these are of class 1 by several models"
 
@@ -198,6 +209,17 @@ class _Description:
         if largest > 10:
             return "pass --percent for percentages, or --logits for logits"
         return "pass --logits for logits, or save one column per class"
+
+
+def _regrouped(values: Array) -> str:
+    """Return the fix for rows that consist of the distributions of several models."""
+    n_classes = values.shape[2]
+    groups, adjacent = distribution_groups(values[:, 0]) or (1, True)
+    size = n_classes // groups
+    array = f"x.reshape(-1, {groups}, {size})"
+    if not adjacent:
+        array = f"x.reshape(-1, {size}, {groups}).swapaxes(1, 2)"
+    return f"each row consists of {groups} distributions: save {array}, or one file per model"
 
 
 #: The note for a file with the probability of one of two classes.
