@@ -485,7 +485,7 @@ CASES = {
     ),
     "text only": (
         text("a.csv", "a,b\nx,y\n"),
-        "{a}: has no class columns; name them by --columns",
+        "{a}: has no column of numbers (a is 'x'); save one number per class",
         "--columns a,b",
         ROW + "column 'a' is 'x', not a number; fix it, or name the class "
         "columns by --columns or this one by --id-column",

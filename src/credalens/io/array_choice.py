@@ -20,7 +20,8 @@ PROBABILITIES = ("probs", "prob", "probabilities", "probability", "proba", "prob
 PREDICTIONS = ("predictions", "preds", "pred", "y_pred", "y_score", "outputs", "output", "scores",
                "arr_0")  # fmt: skip
 LOGITS = ("logits", "logit", "pred_logits", "y_logits")
-LOG_PROBABILITIES = ("logprobs", "log_probs", "logprob", "log_softmax", "log_probabilities")
+LOG_PROBABILITIES = ("logprobs", "log_probs", "logprob", "log_softmax", "log_probabilities",
+                     "top_logprobs")  # fmt: skip
 #: Names of the axes of arrays with 1, 2 and 3 axes.
 DEFAULT_AXES = {1: ("rows",), 2: ("rows", "classes"), 3: ("rows", "models", "classes")}
 AXES = ("models", "rows", "classes")

@@ -107,6 +107,14 @@ def choose_class_columns(
     return first
 
 
+def sum_to_one(names: Sequence[str], values: Array, described: Collection[str]) -> bool:
+    """Return whether the rows of some of the columns, see `choose_class_columns`, sum to 1."""
+    first = [name for name in names if name not in described]
+    return bool(
+        len(values) and first and _Sample(list(names), first, values).explanations(*EXACT_SUM)
+    )
+
+
 class _Sample:
     """A sample of rows; `first` are the columns without a descriptive name."""
 

@@ -160,7 +160,8 @@ class _Description:
         """Return problem and fix of row `i`, separated by a semicolon."""
         rows = self.values[i]
         is_logits = self.options.is_logits(self.source)
-        tests = {"NaN": np.isnan(rows), "infinite": np.isinf(rows)}
+        missing = "missing or NaN" if "--columns" in self.source.options else "NaN"
+        tests = {missing: np.isnan(rows), "infinite": np.isinf(rows)}
         if not is_logits:
             tests["negative"] = rows < 0
         for word, bad in tests.items():
