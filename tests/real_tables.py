@@ -1,8 +1,7 @@
-"""Tables and JSON in the shapes in which other programs write them."""
+"""Tables in the shapes in which other programs write them."""
 
 import bz2
 import gzip
-import json
 import lzma
 import zipfile
 from csv import QUOTE_NONNUMERIC
@@ -17,14 +16,12 @@ from real_files import (
     CLASSES,
     IDS,
     LABELS,
-    LOGITS,
     MEMBERS,
     K,
     N,
     csvs,
     each,
     frame,
-    json_lines,
 )
 
 
@@ -93,52 +90,6 @@ def compressed(suffix):
         return each(folder, "model_{}.csv" + suffix, write)
 
     return make
-
-
-def huggingface_logits(folder):
-    return json_lines(
-        folder, lambda i, m: {"idx": i, "logits": LOGITS[i, m].tolist(), "label": int(LABELS[i])}
-    )
-
-
-def huggingface_pipeline(folder):
-    """``pipeline(top_k=None)``: labels and scores in the order of the scores."""
-
-    def record(i, m):
-        order = np.argsort(-MEMBERS[i, m])
-        scores = [{"label": CLASSES[k], "score": float(MEMBERS[i, m, k])} for k in order]
-        return {"id": str(i), "predictions": scores}
-
-    return json_lines(folder, record)
-
-
-def llm_logprobs(folder):
-    def record(i, m):
-        logprobs = dict(zip(CLASSES, np.log(MEMBERS[i, m]).tolist(), strict=True))
-        return {"uid": f"q{i}", "logprobs": logprobs, "gold": CLASSES[LABELS[i]].upper()}
-
-    return json_lines(folder, record)
-
-
-def json_ensemble(folder):
-    path = folder / "all.jsonl"
-    path.write_text("".join(json.dumps({"probs": rows}) + "\n" for rows in MEMBERS.tolist()))
-    return [path]
-
-
-def json_lists(folder):
-    return json_lines(folder, lambda i, m: MEMBERS[i, m].tolist())
-
-
-def json_document(folder):
-    def write(path, m):
-        records = [
-            {"probs": row, "target": int(y)}
-            for row, y in zip(MEMBERS[:, m].tolist(), LABELS, strict=True)
-        ]
-        path.write_text(json.dumps(records, indent=1))
-
-    return each(folder, "model_{}.json", write)
 
 
 def shuffled(write, name):
@@ -245,6 +196,32 @@ def windows(folder):
     return each(folder, "model_{}.csv", write)
 
 
+def titled(folder):
+    """A title above the table, and a separator at the end of every row."""
+
+    def write(path, m):
+        text = frame(m).to_csv(index=False).replace("\n", ",\n").replace("fox,", "fox", 1)
+        path.write_text(f"Predictions of model {m}\n\n{text}")
+
+    return each(folder, "model_{}.csv", write)
+
+
+def excel_hint(folder):
+    def write(path, m):
+        path.write_text("sep=;\n" + frame(m).to_csv(sep=";", decimal=",", index=False))
+
+    return each(folder, "model_{}.csv", write)
+
+
+def decimal_commas_in_quotes(folder):
+    def write(path, m):
+        rows = [[f"{p:.15f}".replace(".", ",") for p in row] for row in MEMBERS[:, m]]
+        lines = [",".join(f'"{text}"' for text in row) for row in [CLASSES, *rows]]
+        path.write_text("\n".join(lines))
+
+    return each(folder, "model_{}.csv", write)
+
+
 def own_statistics(folder):
     """Columns of measurements in [0, 1] besides the classes."""
 
@@ -259,39 +236,6 @@ def own_statistics(folder):
 def log_probabilities_and_time(folder):
     seconds = np.random.default_rng(0).random(N)
     return [*csvs(folder, np.log(MEMBERS), seconds=seconds), "--logits"]
-
-
-def top_tokens(folder):
-    """Answers of language models: the tokens of the choices with their log-probabilities."""
-
-    def record(i, m):
-        order = np.argsort(-MEMBERS[i, m])
-        tokens = [{"token": "ABC"[k], "logprob": float(np.log(MEMBERS[i, m, k]))} for k in order]
-        return {
-            "question_id": f"q{i}",
-            "latency": 1.5,
-            "top_logprobs": tokens,
-            "gold": "ABC"[LABELS[i]],
-        }
-
-    return json_lines(folder, record)
-
-
-def list_and_number(folder):
-    return json_lines(folder, lambda i, m: {"resnet50": MEMBERS[i, m].tolist(), "seconds": 1})
-
-
-def json_by_id(folder):
-    def write(path, m):
-        path.write_text(json.dumps(dict(zip(IDS.tolist(), MEMBERS[:, m].tolist(), strict=True))))
-
-    return each(folder, "model_{}.json", write)
-
-
-def pandas_json(folder):
-    return each(
-        folder, "model_{}.json", lambda path, m: frame(m).to_json(path, double_precision=15)
-    )
 
 
 def shuffled_files_in_folders(folder):
@@ -321,18 +265,11 @@ TABLES = {
     "printed frame": (printed_frame, False, MEMBERS, 1e-5),
     "index saved twice": (index_saved_twice, False, MEMBERS, 1e-15),
     "windows": (windows, True, MEMBERS, 1e-15),
+    "title": (titled, False, MEMBERS, 1e-15),
+    "separator hint of excel": (excel_hint, False, MEMBERS, 1e-15),
+    "decimal commas in quotes": (decimal_commas_in_quotes, False, MEMBERS, 1e-12),
     "own statistics": (own_statistics, False, MEMBERS, 1e-15),
     "log-probabilities and time": (log_probabilities_and_time, False, MEMBERS, 1e-12),
-    "huggingface logits": (huggingface_logits, True, MEMBERS, 1e-12),
-    "huggingface pipeline": (huggingface_pipeline, False, MEMBERS, 0),
-    "llm logprobs": (llm_logprobs, True, MEMBERS, 1e-12),
-    "top tokens": (top_tokens, True, MEMBERS, 1e-12),
-    "list and number": (list_and_number, False, MEMBERS, 0),
-    "json ensemble": (json_ensemble, False, MEMBERS, 0),
-    "json lists": (json_lists, False, MEMBERS, 0),
-    "json document": (json_document, True, MEMBERS, 0),
-    "json by id": (json_by_id, False, MEMBERS, 0),
-    "pandas json": (pandas_json, False, MEMBERS, 1e-12),
     "shuffled csv": (shuffled(csv, "model_{}.csv"), False, MEMBERS, 1e-15),
     "shuffled parquet": (shuffled(parquet, "model_{}.parquet"), False, MEMBERS, 0),
     "shuffled feather": (shuffled(feather, "model_{}.feather"), False, MEMBERS, 0),

@@ -15,6 +15,8 @@ EXACT = 1e-6
 ROUNDING, BFLOAT16_ROUNDING = 1e-3 + EXACT, 1e-2 + EXACT
 #: Largest deviation of rows that may be rescaled, such as those rounded to one digit.
 NEAR = 0.1 + EXACT
+#: A number whose exponential is 0.
+LOG_OF_ZERO = -1e4
 #: Rows and entries per axis that are inspected.
 SAMPLE_ROWS, SAMPLE_LENGTH = 1000, 1000
 
@@ -39,7 +41,7 @@ def row_kind(rows: NDArray[Any]) -> RowKind:
     Parameters
     ----------
     rows : array of shape (r, K)
-        Rows with NaN or infinite entries are not considered.
+        Rows with NaN or infinity are not considered; -inf is taken for the logarithm of 0.
 
     Returns
     -------
@@ -62,6 +64,7 @@ def row_kind(rows: NDArray[Any]) -> RowKind:
     """
     with np.errstate(invalid="ignore", over="ignore"):
         sample = rows[:: max(1, len(rows) // SAMPLE_ROWS)][:SAMPLE_ROWS].astype(np.float64)
+        sample[np.isneginf(sample)] = LOG_OF_ZERO
         sample = sample[np.isfinite(sample).all(axis=-1)]
         if not sample.size:
             return "unclear"

@@ -127,14 +127,14 @@ CASES = {
     ),
     "images, classes last": (
         npy(pixels()),
-        "{a}: has shape (2, 4, 5, 3), predictions for every pixel; save one row per "
+        "{a}: has shape (2, 4, 5, 3), like predictions for every pixel; save one row per "
         "pixel: a.reshape(-1, 3)",
         lambda f: npy(pixels().reshape(-1, 3))(f),
         pixels().reshape(-1, 1, 3),
     ),
     "images, classes second": (
         npy(np.moveaxis(pixels(), -1, 1)),
-        "{a}: has shape (2, 3, 4, 5), predictions for every "
+        "{a}: has shape (2, 3, 4, 5), like predictions for every "
         "pixel; save one row per pixel: numpy.moveaxis(a, 1, -1).reshape(-1, 3)",
         lambda f: npy(pixels().reshape(-1, 3))(f),
         pixels().reshape(-1, 1, 3),
@@ -142,7 +142,7 @@ CASES = {
     "nnunet": (
         npz(probabilities=np.moveaxis(pixels(), -1, 0)),
         "{a}: probabilities has shape (3, 2, 4, 5), "
-        "predictions for every pixel; save one row per pixel: "
+        "like predictions for every pixel; save one row per pixel: "
         "numpy.moveaxis(probabilities, 0, -1).reshape(-1, 3)",
         lambda f: npy(pixels().reshape(-1, 3))(f),
         pixels().reshape(-1, 1, 3),

@@ -20,6 +20,7 @@ from real_files import COUNTS, LOGITS, N
 COARSE = np.array([[0.3, 0.3, 0.3], [0.1, 0.1, 0.9], [0.6, 0.3, 0.2], [0.2, 0.3, 0.4]])
 COARSE_SUMS = COARSE / COARSE.sum(axis=1, keepdims=True)
 SCORES = np.random.default_rng(0).random((N, 3))
+LOG_ZERO = np.array([[0, -np.inf, -np.inf], [np.log(0.5), -np.inf, np.log(0.5)]])
 CASES = {
     # Rows that are not distributions.
     "logits": (
@@ -39,6 +40,18 @@ CASES = {
         ROW + "class 0 is negative; these are log-probabilities: pass --logits",
         "--logits",
         P[:, None],
+    ),
+    "logarithms of 0": (
+        npy(LOG_ZERO),
+        ROW + "class 1 is -inf; these are log-probabilities: pass --logits",
+        "--logits",
+        np.array([[[1.0, 0, 0]], [[0.5, 0, 0.5]]]),
+    ),
+    "logits of no class": (
+        with_options(npy(np.array([[-np.inf, -np.inf], [1.0, -np.inf]])), "--logits"),
+        ROW + "class 0 is -inf; " + FIX_ROW,
+        "--on-error skip",
+        np.array([[[1.0, 0.0]]]),
     ),
     "percentages": (
         npy(100 * P),
@@ -158,9 +171,16 @@ CASES = {
     "one of two in percent": (
         npy(np.array([[75.0], [50.0]])),
         ROW + "the probability 75 is above 1; "
-        "pass --percent for percentages, or --logits for logits",
+        "pass --percent if these are percentages, not predicted classes",
         "--percent",
         np.array([[[0.25, 0.75]], [[0.5, 0.5]]]),
+    ),
+    "one of two in percent, not rounded": (
+        npy(np.array([[75.5], [50.0]])),
+        ROW + "the probability 75.5 is above 1; "
+        "pass --percent for percentages, or --logits for logits",
+        "--percent",
+        np.array([[[0.245, 0.755]], [[0.5, 0.5]]]),
     ),
     "logits of distributions": (
         with_options(npy(P), "--logits"),

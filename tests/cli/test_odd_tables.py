@@ -145,6 +145,17 @@ CASES = {
         "--columns cat,dog,fox",
         MEMBERS,
     ),
+    "predicted classes": (
+        text("a.csv", "id,pred\nx,1\ny,0\nz,2\n"),
+        "{a}: row 2 (zero-based): the probability 2 is above 1; these are integers, like predicted "
+        "classes: save one probability per class",
+    ),
+    "numbers as names of classes": (
+        text("a.csv", "10,20\n.5,.5\n.25,.75\n"),
+        ROW + "sums to 30; pass --header if these are names of classes, or " + FIX_ROW,
+        "--header",
+        np.array([[[0.5, 0.5]], [[0.25, 0.75]]]),
+    ),
     "percent signs": (
         text("a.csv", "cat,dog\n85.5%,14.5%\n25%,75%\n"),
         "{a}: column 'cat' is '85.5%', not a number; remove the percent signs, and pass --percent",

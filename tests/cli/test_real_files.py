@@ -9,10 +9,11 @@ import credalens as cl
 from prediction_files import call
 from real_arrays import ARRAYS
 from real_files import LABELS, MEMBERS
+from real_json import JSON
 from real_labels import LABELLED
 from real_tables import TABLES
 
-REAL = {**ARRAYS, **TABLES, **LABELLED}
+REAL = {**ARRAYS, **TABLES, **JSON, **LABELLED}
 
 
 def scored(folder, *arguments):

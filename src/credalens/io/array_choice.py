@@ -183,7 +183,7 @@ def _raise_dense(store: ArrayStore, name: str) -> None:
     what = f"{name} has" if name else "has"
     raise_file_error(
         store.path,
-        f"{what} shape {info.shape}, predictions for every pixel",
+        f"{what} shape {info.shape}, like predictions for every pixel",
         f"save one row per pixel: {moved}.reshape(-1, {classes})",
     )
 

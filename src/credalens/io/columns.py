@@ -111,6 +111,8 @@ def assign_columns(
         return found
 
     indices = find_names(names, *index, *PANDAS_INDEX)
+    # The column after a separator at the end of every line is empty.
+    indices = [n for n in indices if sample[n].dtype.kind != "f" or not np.isnan(sample[n]).all()]
     labels, ids = find_known(names, LABEL_NAMES), find_known(names, ID_NAMES)
     classes = _classes(path, names, options, sample, {*labels, *ids, *indices}, find)
     label = _role(labels, classes, options.label, "--label-column", find)
@@ -123,7 +125,8 @@ def assign_columns(
         identifier = _unnamed_ids(names, taken, sample)
         if identifier is not None:
             notes.append(f"the column {identifier} is read as ids")
-    left_out = [name for name in names if name not in {*taken, identifier, *labels, *ids, *indices}]
+    known = {*taken, identifier, *labels, *ids, *indices, ""}
+    left_out = [name for name in names if name not in known]
     if left_out and options.columns is None:
         what = f"columns {', '.join(left_out)} are" if len(left_out) > 1 else (
             f"column {left_out[0]} is")  # fmt: skip

@@ -62,6 +62,7 @@ class ValueOptions:
         if self.is_logits(source):
             if source.n_classes == 1:
                 values = np.concatenate([np.zeros_like(values), values], axis=2)
+            values = _finite_logits(values)
             return np.asarray(ConvexHull.from_logits(values, self.temperature).members), 0.0
         if source.n_classes == 1:
             inside = np.clip(values, 0, 1)
@@ -161,14 +162,16 @@ class _Description:
         rows = self.values[i]
         is_logits = self.options.is_logits(self.source)
         missing = "missing or NaN" if "--columns" in self.source.options else "NaN"
-        tests = {missing: np.isnan(rows), "infinite": np.isinf(rows)}
+        tests = {missing: np.isnan(rows), "infinite": np.isposinf(rows), "-inf": np.isneginf(rows)}
         if not is_logits:
             tests["negative"] = rows < 0
         for word, bad in tests.items():
             if bad.any():
                 m, k = (int(i) for i in np.argwhere(bad)[0])
                 at = f"class {self.names[k]}" + (f" of member {m}" if len(rows) > 1 else "")
-                fix = FIX_ROW if word != "negative" else self._fix(rows[m])
+                fix = FIX_ROW
+                if word == "negative" or (np.isneginf(rows[m, k]) and not is_logits):
+                    fix = self._fix(rows[m])
                 return f"{at} is {word}; {fix}"
         if self.source.n_classes == 1:
             m = int(np.argmax(rows[:, 0] > 1))
@@ -182,14 +185,12 @@ class _Description:
         return f"{problem}; {self._fix(rows[m])}"
 
     def _fix(self, row: Array) -> str:
-        if self.kind == "distributions":
-            return self._fix_one(row)
         source = self.source
         headerless = "--header" in source.options and source.class_names is None
         integers = bool((row == np.rint(row)).all())
         header = "pass --header if these are names of classes, or " if (
             headerless and integers) else ""  # fmt: skip
-        return header + self.fix
+        return header + (self._fix_one(row) if self.kind == "distributions" else self.fix)
 
     def _fix_one(self, row: Array) -> str:
         """Return the fix for one of few invalid rows."""
@@ -206,10 +207,24 @@ class _Description:
         return FIX_ROW
 
     def _single_fix(self) -> str:
-        largest = float(np.nanmax(self.values))
-        if largest > 10:
+        finite = self.values[np.isfinite(self.values)]
+        integers, large = bool((finite == np.rint(finite)).all()), float(finite.max()) > 10
+        if integers and large:
+            return "pass --percent if these are percentages, not predicted classes"
+        if integers:
+            return "these are integers, like predicted classes: save one probability per class"
+        if large:
             return "pass --percent for percentages, or --logits for logits"
         return "pass --logits for logits, or save one column per class"
+
+
+def _finite_logits(values: Array) -> Array:
+    """Return logits with -inf, the logarithm of 0, replaced by the smallest number."""
+    zero = np.isneginf(values)
+    if not zero.any():
+        return values
+    zero &= ~zero.all(axis=-1, keepdims=True)
+    return np.where(zero, np.finfo(values.dtype).min / 2, values).astype(values.dtype, copy=False)
 
 
 def _regrouped(values: Array) -> str:
