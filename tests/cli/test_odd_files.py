@@ -208,6 +208,13 @@ CASES = {
         "--key val",
         P[:, None],
     ),
+    "arrays without names": (
+        lambda f: [np.savez(f / "a.npz", P, MEMBERS[:, 1], LABELS) or f / "a.npz"],
+        "{a}: contains arr_0 (40, 3), arr_1 (40, 3); save numpy.stack(models, axis=1), or name the "
+        "predictions, e.g. --key arr_0",
+        npz(probs=np.stack([P, MEMBERS[:, 1]], axis=1)),
+        MEMBERS[:, :2],
+    ),
     "no such key": (
         with_options(npz(probs=P), "--key", "c"),
         "{a}: has no array 'c' (--key); it has probs (40, 3)",

@@ -175,6 +175,13 @@ CASES = {
         two(P, MEMBERS[:, 0, :2]),
         "{f}/b.npy: has 2 classes, {a} 3; pass models of the same classes",
     ),
+    "labels in the folder of the models": (
+        lambda f: [real.npys(f) and real.truth(f, "y.csv", pd.DataFrame({"label": LABELS})) and f],
+        "{f}/y.csv: has 1 classes, {f}/model_0.npy 3; pass models of the same classes, or --labels "
+        "{f}/y.csv if it contains labels",
+        lambda f: [f, "--labels", f / "y.csv"],
+        (MEMBERS, LABELS),
+    ),
     "other ids": (
         shuffled_ids(np.arange(N) + 1),
         "{f}/b.csv: has no row with the id 0 (row 0 of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -117,6 +118,7 @@ def _predictions(store: ArrayStore, options: ReadOptions) -> tuple[str, str]:
             problem = f"contains {_listed({key: arrays[key] for key in same})}"
             raise_file_error(path, problem, f"name the predictions, e.g. --key {same[0]}")
         if known:
+            _check_unnamed(path, known[0], {key: arrays[key] for key in fitting})
             return known[0], ""
         floats = [key for key in fitting if arrays[key].dtype.kind == "f"]
         if len(floats) > 1:
@@ -125,6 +127,16 @@ def _predictions(store: ArrayStore, options: ReadOptions) -> tuple[str, str]:
         if floats:
             return floats[0], f"the predictions are read from the array {floats[0]!r}"
     return _raise_no_predictions(store, listed)
+
+
+def _check_unnamed(path: str, name: str, fitting: Mapping[str, ArrayInfo]) -> None:
+    """Raise if arrays that ``numpy.savez`` named by their position have the same shape."""
+    same = [key for key, info in fitting.items() if info.shape == fitting[name].shape
+            and re.fullmatch(r"arr_\d+", key)]  # fmt: skip
+    if name in same and len(same) > 1:
+        problem = f"contains {_listed({key: fitting[key] for key in same})}"
+        fix = f"save numpy.stack(models, axis=1), or name the predictions, e.g. --key {name}"
+        raise_file_error(path, problem, fix)
 
 
 def _fits(info: ArrayInfo, least_classes: int, axes: int) -> bool:
