@@ -11,7 +11,7 @@ from credalens._backend import Array
 from credalens._row_kinds import ROUNDING
 
 #: Most columns of which every subset is tried, and most columns that are split into groups.
-MAX_SUBSETS, MAX_GROUPED = 10, 500
+MAX_SUBSETS, MAX_GROUPED = 10, 2000
 #: Fewest rows from which columns that differ from the others, and groups, are judged.
 LEAST_ROWS, LEAST_GROUP_ROWS = 20, 5
 #: Sums of rows of classes, and their tolerances: distributions; distributions rounded to one or two
@@ -257,14 +257,18 @@ class _Sample:
 
 
 def _adjacent_groups(rows: Array, total: float, tolerance: float) -> list[list[int]]:
+    few = rows[:LEAST_GROUP_ROWS]  # most sums are excluded by a few rows
+    negative = np.flatnonzero((rows < 0).any(axis=0))
     groups: list[list[int]] = []
-    valid = [bool((column >= 0).all()) for column in rows.T]
     start = 0
-    while start < len(valid) - 1:
-        stop = next((k for k in range(start, len(valid)) if not valid[k]), len(valid))
-        sums = rows[:, start:stop].cumsum(axis=1)
-        close = np.abs(sums - total) <= tolerance
-        longest = max((k for k in range(stop - start) if close[:, k].all()), default=0)
+    while start < rows.shape[1] - 1:
+        stop = int(min(negative[negative >= start], default=rows.shape[1]))
+        sums = few[:, start:stop].cumsum(axis=1)
+        ends = np.flatnonzero((np.abs(sums - total) <= tolerance).all(axis=0)).tolist()
+        found = [end for end in ends if end > 0
+                 and (np.abs(rows[:, start : start + end + 1].sum(axis=1) - total)
+                      <= tolerance).all()]  # fmt: skip
+        longest = max(found, default=0)
         if longest:
             groups.append(list(range(start, start + longest + 1)))
         start += longest + 1
