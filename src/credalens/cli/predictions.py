@@ -190,8 +190,8 @@ def _distorting(members: Any, labels: Any, names: tuple[str, ...]) -> list[str]:
         )
     d = diagnose_members(members, labels, names)
     return [
-        f"model {d.verdicts[m]} ({counted(d.n_instances, 'row')} compared); check it with credalens "
-        "diagnose, or leave its file out"
+        f"model {d.verdicts[m]} ({counted(d.n_instances, 'row')} compared); check it with "
+        "credalens diagnose, or leave its file out"
         for m in d.spoilers
     ]
 
