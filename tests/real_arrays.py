@@ -78,6 +78,15 @@ def shuffled_npz(folder):
     return each(folder, "model_{}.npz", write)
 
 
+def shuffled_row_vectors(folder):
+    def write(path, m):
+        order = np.random.default_rng(m).permutation(N)
+        vectors = {"ids": IDS[order][None], "labels": LABELS[order][None]}
+        np.savez(path, probs=MEMBERS[order, m], **vectors)
+
+    return each(folder, "model_{}.npz", write)
+
+
 def sigmoid(folder):
     return npys(folder, BINARY[..., 1:].astype(np.float32))
 
@@ -155,6 +164,7 @@ ARRAYS = {
     "calibration records": (calibration_records, True, MEMBERS, 0),
     "huggingface trainer": (huggingface_trainer, True, MEMBERS, 1e-6),
     "shuffled npz": (shuffled_npz, True, MEMBERS, 0),
+    "shuffled row vectors": (shuffled_row_vectors, True, MEMBERS, 0),
     "sigmoid": (sigmoid, False, BINARY, 1e-6),
     "sigmoid logits": (sigmoid_logits, False, BINARY, 1e-12),
     "matlab": (matlab, True, MEMBERS, 0),
