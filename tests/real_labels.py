@@ -63,6 +63,9 @@ WITH_LABELS = {
     "another name of the labels": by_id(table().rename(columns={"target": "diagnosis"})),
     "spaces": by_id(table([f" {name} " for name in NAMES])),
     "one-hot columns by id": by_id(ONE_HOT.assign(image_id=IDS).sample(frac=1, random_state=2)),
+    "names beside an index": one_column(
+        [], pd.DataFrame({"diagnosis": NAMES}).to_csv().splitlines()
+    ),
     "names in one column": one_column([], NAMES),
     "names under a header": one_column(["diagnosis"], NAMES),
     "indices under a header": one_column(["diagnosis"], LABELS),

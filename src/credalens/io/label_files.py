@@ -123,7 +123,7 @@ class _Table:
         columns_of_classes = bool(self._classes) and self._classes <= folded
         if columns_of_classes or names == [str(k) for k in range(self.options.n_classes)]:
             return True
-        if find_known(names, (*LABEL_NAMES, *ID_NAMES)):
+        if find_known(names, (*LABEL_NAMES, *ID_NAMES)) or self.options.column in names:
             return True
         return folded.isdisjoint(self._classes) and not any(map(is_number, names))
 
@@ -181,9 +181,12 @@ class _Table:
             first = [i for i, text in enumerate(self._first) if _folded(text) in self._classes]
             first = first or [i for i, text in enumerate(self._first) if is_number(text)]
             return str(first[0]) if len(first) == 1 else None
-        others = [name for name in self.names if name not in find_known(self.names, ID_NAMES)]
-        others = others or self.names
+        others = self._without_ids() or self.names
         return others[0] if len(others) == 1 else None
+
+    def _without_ids(self) -> list[str]:
+        known = {*find_known(self.names, ID_NAMES), *PANDAS_INDEX}
+        return [name for name in self.names if name not in known]
 
     def _class_columns(self) -> list[str] | None:
         """Return the column of each class, ``None`` if there is not one for each."""
@@ -205,8 +208,7 @@ class _Table:
         what, option = ("an array", "--label-key") if is_array else ("a column", "--label-column")
         labels = f"{what} of labels" if wanted is None else f"{what} {wanted!r}"
         fix = f"name it by {option}"
-        known = {*find_known(self.names, ID_NAMES), *PANDAS_INDEX}
-        others = [name for name in self.names if name not in known]
+        others = self._without_ids()
         if wanted is None and not options.classes and len(others) == options.n_classes <= 20:
             names = ",".join(others)
             fix += f", or pass --class-names {names} if these are the classes in their order"
