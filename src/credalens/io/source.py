@@ -183,6 +183,10 @@ class Source(ABC):
         """Return columns or arrays of a file, as a whole."""
         raise NotImplementedError
 
+    def other_rows_fix(self, count: int) -> str:
+        """Return what to do if there are `count` labels; nothing if that is not known."""
+        return ""
+
     def rows_at(self, rows: Array) -> Block | None:
         """Return rows in any order, ``None`` if the format has no random access to them."""
         return None
