@@ -28,7 +28,7 @@ distributed = pytest.importorskip("distributed")
 engine = pytest.importorskip("credalens.engine.client")
 job = pytest.importorskip("credalens.engine.job")
 
-MEASURES = ("--measures", "tv,entropy,mmi")
+MEASURES = ("--measures", "tv,entropy,mmi,confidence,information")
 
 
 @pytest.fixture(scope="module")
