@@ -298,7 +298,7 @@ def test_equal_members_are_exactly_zero_wide():
 
 
 def assert_certified(A, value, gap, weights, dual):
-    """The answer proves itself on the data: see kernels/game.hpp."""
+    """The answer proves itself on the data: see kernels/games/matrix_game.hpp."""
     A = A.astype(np.float64)
     assert (weights >= 0).all()
     assert (dual >= 0).all()
