@@ -65,10 +65,10 @@ int classes_of(std::size_t events) {
 template <class T>
 void bind(nb::module_& m) {
     m.def(
-        "first_bad_row",
+        "first_invalid_row",
         [](Rows<T> rows, double tolerance, int threads) {
             nb::gil_scoped_release release;
-            return first_bad_row(rows.data(), rows.shape(0), static_cast<int>(rows.shape(1)),
+            return first_invalid_row(rows.data(), rows.shape(0), static_cast<int>(rows.shape(1)),
                                  tolerance, threads);
         },
         array("rows"), "tolerance"_a, "threads"_a);
@@ -91,42 +91,42 @@ void bind(nb::module_& m) {
         "method"_a = 0);
 
     m.def(
-        "class_ends",
+        "class_bounds",
         [](Members<T> P, std::optional<Out2> lower, std::optional<Out2> upper, int threads) {
             nb::gil_scoped_release release;
-            class_ends(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+            class_bounds(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                        static_cast<int>(P.shape(2)), data_or_null(lower), data_or_null(upper),
                        threads);
         },
         array("members"), maybe("lower"), maybe("upper"), "threads"_a);
 
     m.def(
-        "edge_diameter",
+        "tree_wasserstein_diameter",
         [](Members<T> P, Places order, Places start, Places stop, Weights length, Out1 diameter,
            int threads) {
             nb::gil_scoped_release release;
             const EdgeList edges{order.data(), start.data(), stop.data(), length.data(),
                                  static_cast<int>(length.shape(0))};
-            edge_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+            tree_wasserstein_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                           static_cast<int>(P.shape(2)), edges, diameter.data(), threads);
         },
         array("members"), array("order"), array("start"), array("stop"), array("length"),
         array("diameter"), "threads"_a);
 
     m.def(
-        "cumulative_diameter",
+        "kolmogorov_diameter",
         [](Members<T> P, Out1 diameter, int threads) {
             nb::gil_scoped_release release;
-            cumulative_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+            kolmogorov_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                                 static_cast<int>(P.shape(2)), diameter.data(), threads);
         },
         array("members"), array("diameter"), "threads"_a);
 
     m.def(
-        "square_diameter",
+        "squared_euclidean_diameter",
         [](Members<T> P, Rows<double> points, Out1 square, int threads) {
             nb::gil_scoped_release release;
-            square_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+            squared_euclidean_diameter(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                             static_cast<int>(P.shape(2)), points.data(),
                             static_cast<int>(points.shape(1)), square.data(), threads);
         },
@@ -171,8 +171,9 @@ void bind(nb::module_& m) {
             leave_one_out(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                           static_cast<int>(P.shape(2)), out, threads);
         },
-        array("members"), array("max_lower"), array("diameter"), array("lower"), array("spread"),
-        array("widest"), array("squares"), array("top"), "threads"_a);
+        array("members"), array("max_lower"), array("diameter"), array("max_lower_increase"),
+        array("diameter_decrease"), array("in_widest_pair"), array("square_norm"), array("argmax"),
+        "threads"_a);
 
     m.def(
         "max_entropy",
@@ -234,7 +235,7 @@ template <class T>
 void bind_pullbacks(nb::module_& m) {
     using Gradient = View<T, 3>;
     m.def(
-        "tv_pullback",
+        "tv_vjp",
         [](Members<T> P, std::optional<Weights> max_lower, std::optional<Weights> max_upper,
            std::optional<Weights> diameter, std::optional<Weights> value,
            std::optional<Pairs> pairs, std::optional<Out2> weights, std::optional<Out2> dual,
@@ -244,17 +245,17 @@ void bind_pullbacks(nb::module_& m) {
                                     data_or_null(diameter),  data_or_null(value),
                                     data_or_null(pairs),     data_or_null(weights),
                                     data_or_null(dual)};
-            tv_pullback(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+            tv_vjp(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                         static_cast<int>(P.shape(2)), loss, gradient.data(), threads);
         },
         array("members"), maybe("max_lower"), maybe("max_upper"), maybe("diameter"), maybe("value"),
         maybe("pairs"), maybe("weights"), maybe("dual"), array("gradient"), "threads"_a);
 
     m.def(
-        "hartley_pullback",
+        "hartley_vjp",
         [](Members<T> P, Weights w, Weights cotangent, Gradient gradient, int threads) {
             nb::gil_scoped_release release;
-            hartley_pullback(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
+            hartley_vjp(P.data(), P.shape(0), static_cast<int>(P.shape(1)),
                              static_cast<int>(P.shape(2)), w.data(), cotangent.data(),
                              gradient.data(), threads);
         },
@@ -276,8 +277,8 @@ void bind_sets(nb::module_& m) {
                                     static_cast<int>(low.shape(1)), slack, tolerance,
                                     lower.data(), upper.data(), tops.data(), threads);
         },
-        array("low"), array("high"), "slack"_a, "tolerance"_a, array("lower"), array("upper"),
-        array("tops"), "threads"_a);
+        array("low"), array("high"), "bound_tolerance"_a, "sum_tolerance"_a, array("lower"), array("upper"),
+        array("max_bounds"), "threads"_a);
 
     m.def(
         "check_bounds",
@@ -288,7 +289,7 @@ void bind_sets(nb::module_& m) {
                                 static_cast<int>(low.shape(1)), slack, tolerance, tops.data(),
                                 reinterpret_cast<std::uint8_t*>(loose.data()), threads);
         },
-        array("low"), array("high"), "slack"_a, "tolerance"_a, array("tops"), array("loose"),
+        array("low"), array("high"), "bound_tolerance"_a, "sum_tolerance"_a, array("max_bounds"), array("not_reachable"),
         "threads"_a);
 
     m.def(
@@ -320,28 +321,28 @@ void bind_sets(nb::module_& m) {
         array("values"), array("weights"), array("total"), "threads"_a);
 
     m.def(
-        "class_tops",
+        "max_class_bounds",
         [](Values values, Out1 lower, Out1 upper, int threads) {
             nb::gil_scoped_release release;
-            class_tops(values.data(), values.shape(0), classes_of(values.shape(1)), lower.data(),
+            max_class_bounds(values.data(), values.shape(0), classes_of(values.shape(1)), lower.data(),
                        upper.data(), threads);
         },
         array("values"), array("lower"), array("upper"), "threads"_a);
 
     m.def(
-        "widest_event",
+        "max_event_width",
         [](Values values, Out1 width, int threads) {
             nb::gil_scoped_release release;
-            widest_event(values.data(), values.shape(0), classes_of(values.shape(1)), width.data(),
+            max_event_width(values.data(), values.shape(0), classes_of(values.shape(1)), width.data(),
                          threads);
         },
         array("values"), array("width"), "threads"_a);
 
     m.def(
-        "least_even",
+        "capacity_min_entropy",
         [](Values values, Out1 value, Out2 extreme_point, int threads) {
             nb::gil_scoped_release release;
-            least_even(values.data(), values.shape(0), classes_of(values.shape(1)), value.data(),
+            capacity_min_entropy(values.data(), values.shape(0), classes_of(values.shape(1)), value.data(),
                        extreme_point.data(), threads);
         },
         array("values"), array("value"), array("extreme_point"), "threads"_a);
@@ -357,7 +358,7 @@ void bind_intervals(nb::module_& m) {
             box_widths(low.data(), high.data(), low.shape(0), static_cast<int>(low.shape(1)),
                        widths.data(), lows.data(), highs.data(), threads);
         },
-        array("low"), array("high"), array("widths"), array("lows"), array("highs"), "threads"_a);
+        array("low"), array("high"), array("widths"), array("lower_sum"), array("upper_sum"), "threads"_a);
 
     m.def(
         "box_minimax",
@@ -405,7 +406,7 @@ void bind_intervals(nb::module_& m) {
                                   static_cast<int>(center.shape(1)), value.data(),
                                   data_or_null(distribution), threads);
         },
-        "ball"_a, "largest"_a, array("center"), array("size"), array("value"),
+        "ball"_a, "upper"_a, array("center"), array("size"), array("value"),
         maybe("distribution"), "threads"_a);
 
     m.def(
@@ -421,10 +422,10 @@ void bind_intervals(nb::module_& m) {
         maybe("distribution"), "threads"_a);
 
     m.def(
-        "balanced_subsets",
+        "balanced_partition",
         [](Rows<double> weights, Weights cap, Out1 lower, Out1 upper, int threads) {
             nb::gil_scoped_release release;
-            balanced_subsets(weights.data(), cap.data(), weights.shape(0),
+            balanced_partition(weights.data(), cap.data(), weights.shape(0),
                              static_cast<int>(weights.shape(1)), lower.data(), upper.data(),
                              threads);
         },
@@ -492,8 +493,8 @@ NB_MODULE(_kernels, m) {
     bind_intervals(m);
     bind_resampled_risks(m);
     bind_second_order(m);
-    m.def("call_whole_array", &call_whole_array, "kernel"_a, array("block"), "shapes"_a, "most"_a,
-          "rest"_a = nb::tuple());
+    m.def("call_whole_array", &call_whole_array, "kernel"_a, array("block"), "shapes"_a, "max_bytes"_a,
+          "arguments"_a = nb::tuple());
     m.def("instruction_set", &instruction_set);
-    m.def("wanted_threads", &wanted_threads);
+    m.def("default_num_threads", &default_num_threads);
 }

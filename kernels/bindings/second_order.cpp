@@ -107,10 +107,10 @@ void bind_second_order(nb::module_& m) {
     bind<double>(m);
     bind<float>(m);
     m.def(
-        "decreasing_regression",
+        "antitonic_regression",
         [](View<const double, 2> values, Out2 result, int threads) {
             nb::gil_scoped_release release;
-            decreasing_regression(values.data(), values.shape(0),
+            antitonic_regression(values.data(), values.shape(0),
                                   static_cast<int>(values.shape(1)), result.data(), threads);
         },
         array("values"), array("result"), "threads"_a);

@@ -66,7 +66,7 @@ void box_min_entropy(const double* low, const double* high, std::size_t n, int K
 // reaches min(cap, w(all) / 2), and where both halves of the classes have at most 2^20
 // different sums (K <= 40, or equal weights): there the maximum is found by meeting in the middle; up
 // to 10 classes by looking at all events.
-void balanced_subsets(const double* weights, const double* cap, std::size_t n, int K,
+void balanced_partition(const double* weights, const double* cap, std::size_t n, int K,
                       double* lower, double* upper, int threads);
 
 // sum over 0 < |B| < K of size_weights[|B|] max(0, w(B) - threshold), by meeting in the middle:

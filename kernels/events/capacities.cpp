@@ -337,7 +337,7 @@ void event_dot(const T* values, std::size_t n, int K, const double* weights, dou
 }
 
 template <class T>
-void class_tops(const T* values, std::size_t n, int K, double* lower, double* upper, int threads) {
+void max_class_bounds(const T* values, std::size_t n, int K, double* lower, double* upper, int threads) {
     const std::size_t size = std::size_t{1} << K;
     parallel_for(n, 1 + (std::size_t{1} << 14) / K, threads,
                  [&](std::size_t begin, std::size_t end) {
@@ -355,14 +355,14 @@ void class_tops(const T* values, std::size_t n, int K, double* lower, double* up
 }
 
 template <class T>
-void widest_event(const T* values, std::size_t n, int K, double* width, int threads) {
+void max_event_width(const T* values, std::size_t n, int K, double* width, int threads) {
     parallel_for(n, grain_of(K, 1), threads, [&](std::size_t begin, std::size_t end) {
         widest_range(values, begin, end, K, width);
     });
 }
 
 template <class T>
-void least_even(const T* values, std::size_t n, int K, double* value, double* corner, int threads) {
+void capacity_min_entropy(const T* values, std::size_t n, int K, double* value, double* corner, int threads) {
     parallel_for(
         n, 1 + (std::size_t{1} << 13) / (events_of(K) * K), threads, [&] { return LeastEven(K); },
         [&](LeastEven& path, std::size_t begin, std::size_t end) {
@@ -380,11 +380,11 @@ template void belief_values(const float*, std::size_t, int, float*, int);
 template void belief_values(const double*, std::size_t, int, double*, int);
 template void event_dot(const float*, std::size_t, int, const double*, double*, int);
 template void event_dot(const double*, std::size_t, int, const double*, double*, int);
-template void class_tops(const float*, std::size_t, int, double*, double*, int);
-template void class_tops(const double*, std::size_t, int, double*, double*, int);
-template void widest_event(const float*, std::size_t, int, double*, int);
-template void widest_event(const double*, std::size_t, int, double*, int);
-template void least_even(const float*, std::size_t, int, double*, double*, int);
-template void least_even(const double*, std::size_t, int, double*, double*, int);
+template void max_class_bounds(const float*, std::size_t, int, double*, double*, int);
+template void max_class_bounds(const double*, std::size_t, int, double*, double*, int);
+template void max_event_width(const float*, std::size_t, int, double*, int);
+template void max_event_width(const double*, std::size_t, int, double*, int);
+template void capacity_min_entropy(const float*, std::size_t, int, double*, double*, int);
+template void capacity_min_entropy(const double*, std::size_t, int, double*, double*, int);
 
 }  // namespace credalens

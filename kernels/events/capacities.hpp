@@ -30,17 +30,17 @@ void event_dot(const T* values, std::size_t n, int K, const double* weights, dou
 
 // The largest lower and the largest upper probability of a class, v(y) and 1 - v(all but y).
 template <class T>
-void class_tops(const T* values, std::size_t n, int K, double* lower, double* upper, int threads);
+void max_class_bounds(const T* values, std::size_t n, int K, double* lower, double* upper, int threads);
 
 // max over A of 1 - v(A) - v(not A), the largest difference of upper and lower probability, over
 // events that are neither impossible nor sure; at least 0.
 template <class T>
-void widest_event(const T* values, std::size_t n, int K, double* width, int threads);
+void max_event_width(const T* values, std::size_t n, int K, double* width, int threads);
 
 // The corner of the smallest entropy of each 2-monotone lower probability, (n, K): a shortest path
 // through the events, each step the entropy of the probability that its class gets. O(K 2^K). The
 // value, (n), is in nats.
 template <class T>
-void least_even(const T* values, std::size_t n, int K, double* value, double* corner, int threads);
+void capacity_min_entropy(const T* values, std::size_t n, int K, double* value, double* corner, int threads);
 
 }  // namespace credalens

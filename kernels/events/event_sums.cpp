@@ -219,7 +219,7 @@ double excess_sum(const SumsBySize& first, const SumsBySize& second, double thre
 
 }  // namespace
 
-void balanced_subsets(const double* weights, const double* cap, std::size_t n, int K,
+void balanced_partition(const double* weights, const double* cap, std::size_t n, int K,
                       double* lower, double* upper, int threads) {
     if (K <= kBalancedClasses) {
         parallel_for(n, grain_of(20.0 + (1 << K) / 8), threads,

@@ -53,7 +53,7 @@ CREDALENS_CLONES void process_range(const double* P, std::size_t begin, std::siz
 }  // namespace
 
 template <class T>
-void class_ends(const T* P, std::size_t n, int M, int K, double* lower, double* upper,
+void class_bounds(const T* P, std::size_t n, int M, int K, double* lower, double* upper,
                 int threads) {
     const std::size_t grain = 1 + (std::size_t{1} << 19) / (static_cast<std::size_t>(M) * K + 1);
     parallel_for(n, grain, threads, [&](std::size_t begin, std::size_t end) {
@@ -61,7 +61,7 @@ void class_ends(const T* P, std::size_t n, int M, int K, double* lower, double* 
     });
 }
 
-template void class_ends(const float*, std::size_t, int, int, double*, double*, int);
-template void class_ends(const double*, std::size_t, int, int, double*, double*, int);
+template void class_bounds(const float*, std::size_t, int, int, double*, double*, int);
+template void class_bounds(const double*, std::size_t, int, int, double*, double*, int);
 
 }  // namespace credalens

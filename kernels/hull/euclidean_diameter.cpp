@@ -56,7 +56,7 @@ CREDALENS_CLONES double square_of_one(const double* P, int M, int K, const doubl
 // The product with V is done here: a library's matrix product would start threads of its own, and
 // they would still be waiting for work when ours want the cores.
 template <class T>
-void square_diameter(const T* P, std::size_t n, int M, int K, const double* V, int r,
+void squared_euclidean_diameter(const T* P, std::size_t n, int M, int K, const double* V, int r,
                      double* square, int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     const std::size_t entries = static_cast<std::size_t>(M) * (K + r);
@@ -76,14 +76,14 @@ void square_diameter(const T* P, std::size_t n, int M, int K, const double* V, i
         n, Grain::of_lanes(worth), threads,
         [&] { return std::vector<double>(lanes_scratch(entries)); },
         [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-            square_diameter_in_lanes(P + begin * size, end - begin, M, K, V, r, square + begin,
+            squared_euclidean_diameter_in_lanes(P + begin * size, end - begin, M, K, V, r, square + begin,
                                      scratch.data());
         });
 }
 
-template void square_diameter(const float*, std::size_t, int, int, const double*, int, double*,
+template void squared_euclidean_diameter(const float*, std::size_t, int, int, const double*, int, double*,
                               int);
-template void square_diameter(const double*, std::size_t, int, int, const double*, int, double*,
+template void squared_euclidean_diameter(const double*, std::size_t, int, int, const double*, int, double*,
                               int);
 
 }  // namespace credalens

@@ -31,7 +31,7 @@ void send(const T* P, std::size_t rows, int K, const EdgeList& edges, double* su
 }  // namespace
 
 template <class T>
-void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edges,
+void tree_wasserstein_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edges,
                    double* diameter, int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     const std::size_t sent = static_cast<std::size_t>(M) * edges.size;
@@ -46,7 +46,7 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
         [&](std::vector<double>& ws, std::size_t begin, std::size_t end) {
             const T* here = P + begin * size;
             if (in_lanes) {
-                edge_diameter_in_lanes(here, end - begin, M, K, edges, diameter + begin, ws.data());
+                tree_wasserstein_diameter_in_lanes(here, end - begin, M, K, edges, diameter + begin, ws.data());
                 return;
             }
             double* across = ws.data() + K + 1;
@@ -57,20 +57,20 @@ void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edge
 }
 
 template <class T>
-void cumulative_diameter(const T* P, std::size_t n, int M, int K, double* diameter, int threads) {
+void kolmogorov_diameter(const T* P, std::size_t n, int M, int K, double* diameter, int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     parallel_for(
         n, Grain::of_lanes((std::size_t{1} << 18) / size), threads,
         [&] { return std::vector<double>(lanes_scratch(3 * static_cast<std::size_t>(K))); },
         [&](std::vector<double>& ws, std::size_t begin, std::size_t end) {
-            cumulative_diameter_in_lanes(P + begin * size, end - begin, M, K, diameter + begin,
+            kolmogorov_diameter_in_lanes(P + begin * size, end - begin, M, K, diameter + begin,
                                          ws.data());
         });
 }
 
-template void cumulative_diameter(const float*, std::size_t, int, int, double*, int);
-template void cumulative_diameter(const double*, std::size_t, int, int, double*, int);
-template void edge_diameter(const float*, std::size_t, int, int, const EdgeList&, double*, int);
-template void edge_diameter(const double*, std::size_t, int, int, const EdgeList&, double*, int);
+template void kolmogorov_diameter(const float*, std::size_t, int, int, double*, int);
+template void kolmogorov_diameter(const double*, std::size_t, int, int, double*, int);
+template void tree_wasserstein_diameter(const float*, std::size_t, int, int, const EdgeList&, double*, int);
+template void tree_wasserstein_diameter(const double*, std::size_t, int, int, const EdgeList&, double*, int);
 
 }  // namespace credalens

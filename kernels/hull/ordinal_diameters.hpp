@@ -20,11 +20,11 @@ struct EdgeList {
 // For each of n instances P (n, M, K), C-contiguous, the largest over pairs of members of
 // sum_e length_e |P_m(side e) - P_m'(side e)|.
 template <class T>
-void edge_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edges,
+void tree_wasserstein_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edges,
                    double* diameter, int threads);
 
 // The largest over pairs of members and classes y of |P_m(up to y) - P_m'(up to y)|.
 template <class T>
-void cumulative_diameter(const T* P, std::size_t n, int M, int K, double* diameter, int threads);
+void kolmogorov_diameter(const T* P, std::size_t n, int M, int K, double* diameter, int threads);
 
 }  // namespace credalens

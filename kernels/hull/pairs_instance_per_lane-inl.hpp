@@ -318,7 +318,7 @@ std::size_t closed_forms(const T* P, std::size_t count, int M, int K, const Clos
 }
 
 template <class T>
-void edge_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
+void tree_wasserstein_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
                    double* diameter, double* scratch) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     Lanes* sums = reinterpret_cast<Lanes*>(scratch);
@@ -347,7 +347,7 @@ void edge_diameter(const T* P, std::size_t count, int M, int K, const EdgeList& 
 }
 
 template <class T>
-void cumulative_diameter(const T* P, std::size_t count, int M, int K, double* diameter,
+void kolmogorov_diameter(const T* P, std::size_t count, int M, int K, double* diameter,
                          double* scratch) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     Lanes* entries = reinterpret_cast<Lanes*>(scratch);
@@ -392,7 +392,7 @@ void multiply_rows(const Lanes* rows, int K, const double* V, int r, Lanes* poin
 }
 
 template <class T>
-void square_diameter(const T* P, std::size_t count, int M, int K, const double* V, int r,
+void squared_euclidean_diameter(const T* P, std::size_t count, int M, int K, const double* V, int r,
                      double* square, double* scratch) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     Lanes* lanes = reinterpret_cast<Lanes*>(scratch);

@@ -170,7 +170,7 @@ void hartley_instance(const T* P, int M, int K, const double* w, double g, T* gr
 }  // namespace
 
 template <class T>
-void tv_pullback(const T* P, std::size_t n, int M, int K, const TvCotangents& loss, T* gradient,
+void tv_vjp(const T* P, std::size_t n, int M, int K, const TvCotangents& loss, T* gradient,
                  int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     parallel_for(n, 1 + (std::size_t{1} << 16) / size, threads,
@@ -182,7 +182,7 @@ void tv_pullback(const T* P, std::size_t n, int M, int K, const TvCotangents& lo
 }
 
 template <class T>
-void hartley_pullback(const T* P, std::size_t n, int M, int K, const double* w,
+void hartley_vjp(const T* P, std::size_t n, int M, int K, const double* w,
                       const double* cotangent, T* gradient, int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     const std::size_t work = (static_cast<std::size_t>(M) << std::min(K, 20)) + size;
@@ -195,11 +195,11 @@ void hartley_pullback(const T* P, std::size_t n, int M, int K, const double* w,
         });
 }
 
-template void tv_pullback(const float*, std::size_t, int, int, const TvCotangents&, float*, int);
-template void tv_pullback(const double*, std::size_t, int, int, const TvCotangents&, double*, int);
-template void hartley_pullback(const float*, std::size_t, int, int, const double*, const double*,
+template void tv_vjp(const float*, std::size_t, int, int, const TvCotangents&, float*, int);
+template void tv_vjp(const double*, std::size_t, int, int, const TvCotangents&, double*, int);
+template void hartley_vjp(const float*, std::size_t, int, int, const double*, const double*,
                                float*, int);
-template void hartley_pullback(const double*, std::size_t, int, int, const double*, const double*,
+template void hartley_vjp(const double*, std::size_t, int, int, const double*, const double*,
                                double*, int);
 
 }  // namespace credalens

@@ -21,13 +21,13 @@ struct TvCotangents {
 };
 
 template <class T>
-void tv_pullback(const T* P, std::size_t n, int M, int K, const TvCotangents& loss, T* gradient,
+void tv_vjp(const T* P, std::size_t n, int M, int K, const TvCotangents& loss, T* gradient,
                  int threads);
 
 // The gradient of hartley_exact (events/subset_sums.hpp), times the derivative of a loss by it, (n). Rows are
 // normalised there, and the gradient is taken through that. O(M 2^K).
 template <class T>
-void hartley_pullback(const T* P, std::size_t n, int M, int K, const double* w,
+void hartley_vjp(const T* P, std::size_t n, int M, int K, const double* w,
                       const double* cotangent, T* gradient, int threads);
 
 }  // namespace credalens

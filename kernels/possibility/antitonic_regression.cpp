@@ -29,7 +29,7 @@ void of_row(const double* values, int K, std::vector<Pool>& pools, double* resul
 
 }  // namespace
 
-void decreasing_regression(const double* values, std::size_t n, int K, double* result,
+void antitonic_regression(const double* values, std::size_t n, int K, double* result,
                            int threads) {
     parallel_for(
         n, grain_of(4.0 * K), threads, [] { return std::vector<Pool>(); },

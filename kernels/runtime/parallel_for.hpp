@@ -14,7 +14,7 @@ namespace credalens {
 
 // The number of threads to use: what CREDALENS_NUM_THREADS says, without it the cores that this
 // process may use. Throws std::invalid_argument if it says no whole number above 0.
-int wanted_threads();
+int default_num_threads();
 
 // The same where the caller did not say how many, with 0. The system is only asked for its cores if
 // there is work for several, since asking takes as long as a small instance.

@@ -184,7 +184,7 @@ void work_together(std::size_t others, void (*work)(void*), void* what) {
     crew().run(others, work, what);
 }
 
-int wanted_threads() {
+int default_num_threads() {
     const int told = told_threads();
     return told ? told : cores();
 }

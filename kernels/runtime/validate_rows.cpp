@@ -5,7 +5,7 @@
 namespace credalens {
 
 template <class T>
-std::int64_t first_bad_row(const T* P, std::size_t rows, int K, double tolerance, int threads) {
+std::int64_t first_invalid_row(const T* P, std::size_t rows, int K, double tolerance, int threads) {
     FirstBad first;
     const auto grain = Grain::of_lanes((std::size_t{1} << 18) / K);
     parallel_for(rows, grain, threads, [&](std::size_t begin, std::size_t end) {
@@ -17,7 +17,7 @@ std::int64_t first_bad_row(const T* P, std::size_t rows, int K, double tolerance
     return first.value();
 }
 
-template std::int64_t first_bad_row(const float*, std::size_t, int, double, int);
-template std::int64_t first_bad_row(const double*, std::size_t, int, double, int);
+template std::int64_t first_invalid_row(const float*, std::size_t, int, double, int);
+template std::int64_t first_invalid_row(const double*, std::size_t, int, double, int);
 
 }  // namespace credalens

@@ -13,7 +13,7 @@ namespace credalens {
 // Index of the first of `rows` rows of length K that has a negative or non-finite entry, or whose
 // sum is off 1 by more than `tolerance`; -1 if there is none. One pass, float64 sums.
 template <class T>
-std::int64_t first_bad_row(const T* P, std::size_t rows, int K, double tolerance, int threads);
+std::int64_t first_invalid_row(const T* P, std::size_t rows, int K, double tolerance, int threads);
 
 // Calls body(first, last) for the instances from begin to end, some at a time, until one of them
 // is seen to have a bad row; none is looked for if `tolerance` is negative. They are few enough that

@@ -84,21 +84,21 @@ void leave_one_out_in_lanes(const T* P, std::size_t count, int M, int K, const L
 }
 
 template <class T>
-void edge_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
+void tree_wasserstein_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
                             double* diameter, double* scratch) {
-    CREDALENS_BEST(edge_diameter, P, count, M, K, edges, diameter, aligned(scratch));
+    CREDALENS_BEST(tree_wasserstein_diameter, P, count, M, K, edges, diameter, aligned(scratch));
 }
 
 template <class T>
-void cumulative_diameter_in_lanes(const T* P, std::size_t count, int M, int K, double* diameter,
+void kolmogorov_diameter_in_lanes(const T* P, std::size_t count, int M, int K, double* diameter,
                                   double* scratch) {
-    CREDALENS_BEST(cumulative_diameter, P, count, M, K, diameter, aligned(scratch));
+    CREDALENS_BEST(kolmogorov_diameter, P, count, M, K, diameter, aligned(scratch));
 }
 
 template <class T>
-void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const double* V, int r,
+void squared_euclidean_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const double* V, int r,
                               double* square, double* scratch) {
-    CREDALENS_BEST(square_diameter, P, count, M, K, V, r, square, aligned(scratch));
+    CREDALENS_BEST(squared_euclidean_diameter, P, count, M, K, V, r, square, aligned(scratch));
 }
 
 template <class T>
@@ -228,15 +228,15 @@ template void leave_one_out_in_lanes(const float*, std::size_t, int, int, const 
                                      double*);
 template void leave_one_out_in_lanes(const double*, std::size_t, int, int, const LeaveOneOut&,
                                      double*);
-template void edge_diameter_in_lanes(const float*, std::size_t, int, int, const EdgeList&, double*,
+template void tree_wasserstein_diameter_in_lanes(const float*, std::size_t, int, int, const EdgeList&, double*,
                                      double*);
-template void edge_diameter_in_lanes(const double*, std::size_t, int, int, const EdgeList&, double*,
+template void tree_wasserstein_diameter_in_lanes(const double*, std::size_t, int, int, const EdgeList&, double*,
                                      double*);
-template void cumulative_diameter_in_lanes(const float*, std::size_t, int, int, double*, double*);
-template void cumulative_diameter_in_lanes(const double*, std::size_t, int, int, double*, double*);
-template void square_diameter_in_lanes(const float*, std::size_t, int, int, const double*, int,
+template void kolmogorov_diameter_in_lanes(const float*, std::size_t, int, int, double*, double*);
+template void kolmogorov_diameter_in_lanes(const double*, std::size_t, int, int, double*, double*);
+template void squared_euclidean_diameter_in_lanes(const float*, std::size_t, int, int, const double*, int,
                                        double*, double*);
-template void square_diameter_in_lanes(const double*, std::size_t, int, int, const double*, int,
+template void squared_euclidean_diameter_in_lanes(const double*, std::size_t, int, int, const double*, int,
                                        double*, double*);
 template void least_entropy(const float*, std::size_t, int, int, double*, std::int64_t*, double*);
 template void least_entropy(const double*, std::size_t, int, int, double*, std::int64_t*, double*);

@@ -49,19 +49,19 @@ template <class T>
 void leave_one_out_in_lanes(const T* P, std::size_t count, int M, int K, const LeaveOneOut& out,
                             double* scratch);
 
-// As `edge_diameter`, for `count` instances in one thread; 2 K + 1 + M E entries.
+// As `tree_wasserstein_diameter`, for `count` instances in one thread; 2 K + 1 + M E entries.
 template <class T>
-void edge_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
+void tree_wasserstein_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const EdgeList& edges,
                             double* diameter, double* scratch);
 
-// As `cumulative_diameter` of hull/ordinal_diameters.hpp, for `count` instances in one thread; 3 K entries.
+// As `kolmogorov_diameter` of hull/ordinal_diameters.hpp, for `count` instances in one thread; 3 K entries.
 template <class T>
-void cumulative_diameter_in_lanes(const T* P, std::size_t count, int M, int K, double* diameter,
+void kolmogorov_diameter_in_lanes(const T* P, std::size_t count, int M, int K, double* diameter,
                                   double* scratch);
 
-// As `square_diameter` of hull/euclidean_diameter.hpp, for `count` instances in one thread; M (K + r) entries.
+// As `squared_euclidean_diameter` of hull/euclidean_diameter.hpp, for `count` instances in one thread; M (K + r) entries.
 template <class T>
-void square_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const double* V, int r,
+void squared_euclidean_diameter_in_lanes(const T* P, std::size_t count, int M, int K, const double* V, int r,
                               double* square, double* scratch);
 
 // The least entropy of the members of each instance, rows divided by their sums, and, unless it is
