@@ -8,7 +8,9 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, settings
 
-from backends import ArrayBackend
+pytest.register_assert_rewrite("odd_files")
+
+from backends import ArrayBackend  # noqa: E402
 
 # The same examples in every run: a failure on one machine is a failure on all.
 settings.register_profile(

@@ -191,23 +191,23 @@ def test_cumulative_diameter(dtype, n, M, K):
     expected = np.abs(below[:, :, None] - below[:, None]).max(axis=(1, 2, 3), initial=0.0)
     for threads in (1, 2):
         wide = np.full(n, np.nan)
-        _kernels.cumulative_diameter(P, wide, threads)
+        _kernels.kolmogorov_diameter(P, wide, threads)
         assert_array_equal(wide, expected)
 
 
 @dtypes
 @pytest.mark.parametrize("M", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("K", [1, 3, 8, 17])
-def test_ends_of_each_class(dtype, M, K):
+def test_bounds_of_each_class(dtype, M, K):
     P = dirichlet(5, M, K, 0.5, seed=M * 100 + K).astype(dtype)
     low, high = np.full((2, 5, K), np.nan)
-    _kernels.class_ends(P, low, high, 2)
+    _kernels.class_bounds(P, low, high, 2)
     assert_array_equal(low, P.min(axis=1))
     assert_array_equal(high, P.max(axis=1))
     one = np.empty((5, K))
-    _kernels.class_ends(P, one, None, 1)
+    _kernels.class_bounds(P, one, None, 1)
     assert_array_equal(one, low)
-    _kernels.class_ends(P, None, one, 1)
+    _kernels.class_bounds(P, None, one, 1)
     assert_array_equal(one, high)
 
 
@@ -298,7 +298,7 @@ def test_equal_members_are_exactly_zero_wide():
 
 
 def assert_certified(A, value, gap, weights, dual):
-    """The answer proves itself on the data: see kernels/game.hpp."""
+    """The answer proves itself on the data: see kernels/games/matrix_game.hpp."""
     A = A.astype(np.float64)
     assert (weights >= 0).all()
     assert (dual >= 0).all()
@@ -490,7 +490,7 @@ def test_empty_batches(dtype):
     closed_forms(P)
     solve(P)
     _kernels.tv_uncertainty(P, *np.empty((5, 0)), 2)
-    assert _kernels.first_bad_row(np.empty((0, 4), dtype), 1e-6, 2) == -1
+    assert _kernels.first_invalid_row(np.empty((0, 4), dtype), 1e-6, 2) == -1
 
 
 @dtypes
@@ -502,14 +502,14 @@ def test_inputs_are_only_read(dtype):
     assert_array_equal(P, before)
 
 
-# ---------------------------------------------------------------- the door
+# ---------------------------------------------------------------- input validation
 
 
 @dtypes
 @pytest.mark.parametrize("K", [1, 2, 7, 8, 9, 16, 21])
 def test_bad_entries_are_seen_at_every_position(dtype, K):
     rows = np.full((21, K), 1 / K, dtype)
-    assert _kernels.first_bad_row(rows, 1e-6, 1) == -1
+    assert _kernels.first_invalid_row(rows, 1e-6, 1) == -1
     for y in range(K):
         for bad in (np.nan, np.inf, -np.inf, -1e-30, 2.0):
             row = (3 * y) % 21
@@ -517,7 +517,7 @@ def test_bad_entries_are_seen_at_every_position(dtype, K):
             wrong[row, y] = bad
             if bad == -1e-30 and K > 1:
                 wrong[row, y - 1] += dtype(1) - wrong[row].sum()  # only the sign is wrong
-            assert _kernels.first_bad_row(wrong, 1e-6, 1) == row
+            assert _kernels.first_invalid_row(wrong, 1e-6, 1) == row
 
 
 @dtypes
@@ -527,14 +527,14 @@ def test_first_of_many_bad_rows_whatever_the_threads(dtype):
         wrong = rows.copy()
         wrong[first:] = 0.4
         for threads in (1, 2, 4):
-            assert _kernels.first_bad_row(wrong, 1e-6, threads) == first
+            assert _kernels.first_invalid_row(wrong, 1e-6, threads) == first
 
 
 def test_tolerance_is_inclusive_and_two_sided():
     for off in (2.0**-20, -(2.0**-20)):
         rows = np.array([[0.5, 0.5 + off]])
-        assert _kernels.first_bad_row(rows, 2.0**-20, 1) == -1
-        assert _kernels.first_bad_row(rows, 2.0**-21, 1) == 0
+        assert _kernels.first_invalid_row(rows, 2.0**-20, 1) == -1
+        assert _kernels.first_invalid_row(rows, 2.0**-21, 1) == 0
 
 
 def test_at_once():

@@ -86,7 +86,7 @@ def test_decreasing_regression_is_the_nearest_decreasing_sequence():
     values = rng.random((50, 12))
     values[::3] = np.round(4 * values[::3]) / 4
     result = np.empty_like(values)
-    _kernels.decreasing_regression(values, result, 2)
+    _kernels.antitonic_regression(values, result, 2)
     for row, ours in zip(values, result, strict=True):
         assert_allclose(ours, isotonic(row, increasing=False).x, atol=1e-14)
 

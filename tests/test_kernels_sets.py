@@ -153,7 +153,7 @@ def test_event_dot(K, dtype):
 def test_tops_of_the_classes(K, dtype):
     values = capacities(11, K, dtype)
     lower, upper = np.full((2, 11), np.nan)
-    _kernels.class_tops(values, lower, upper, 2)
+    _kernels.max_class_bounds(values, lower, upper, 2)
     assert_array_equal(lower, [max(v[1 << y] for y in range(K)) for v in values])
     rest = [min(float(v[len(v) - 1 - (1 << y)]) for y in range(K)) for v in values]
     assert_array_equal(upper, 1 - np.array(rest))
@@ -164,7 +164,7 @@ def test_tops_of_the_classes(K, dtype):
 def test_widest_event(K, dtype):
     values = capacities(11, K, dtype)
     width = np.full(11, np.nan)
-    _kernels.widest_event(values, width, 2)
+    _kernels.max_event_width(values, width, 2)
     proper = range(1, (1 << K) - 1)
     literal = [max((1 - float(v[a]) - float(v[len(v) - 1 - a]) for a in proper), default=0.0)
                for v in values]  # fmt: skip
@@ -173,10 +173,10 @@ def test_widest_event(K, dtype):
 
 @pytest.mark.parametrize("K", [1, 2, 3, 4, 5])
 @dtypes
-def test_least_even(K, dtype):
+def test_capacity_min_entropy(K, dtype):
     values = capacities(11, K, dtype)
     value, corner = np.full(11, np.nan), np.full((11, K), np.nan)
-    _kernels.least_even(values, value, corner, 2)
+    _kernels.capacity_min_entropy(values, value, corner, 2)
     for v, h, p in zip(values.astype(np.float64), value, corner, strict=True):
         orders = [[v[sum(1 << z for z in order[: k + 1])] - v[sum(1 << z for z in order[:k])]
                    for k in range(K)] for order in itertools.permutations(range(K))]  # fmt: skip
@@ -346,8 +346,8 @@ def test_values_do_not_depend_on_batch_and_threads(dtype):
         belief, (total, width, least), corner = np.empty_like(v), np.empty((3, n)), np.empty((n, 6))
         _kernels.belief_values(v, belief, threads)
         _kernels.event_dot(v, weights, total, threads)
-        _kernels.widest_event(v, width, threads)
-        _kernels.least_even(v, least, corner, threads)
+        _kernels.max_event_width(v, width, threads)
+        _kernels.capacity_min_entropy(v, least, corner, threads)
         return belief, total, width, least, corner, check(v, threads)[1]
 
     for one, many, some in zip(answers(values, 1), answers(values, 3), answers(values[40:45], 2),
@@ -576,7 +576,7 @@ def event_weights(w):
 def test_balanced_subsets(K):
     weights, cap = weighted(5, K)
     lower, upper = np.full((2, 5), np.nan)
-    _kernels.balanced_subsets(weights, cap, lower, upper, 2)
+    _kernels.balanced_partition(weights, cap, lower, upper, 2)
     literal = [max(min(x, math.fsum(w) - x, c) for x in event_weights(w))
                for w, c in zip(weights, cap, strict=True)]  # fmt: skip
     assert_allclose(lower, literal, rtol=0, atol=1e-14)

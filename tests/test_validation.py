@@ -1,4 +1,4 @@
-"""The door: what is refused, and in which words."""
+"""Input validation: what raises, and the messages."""
 
 import pickle
 
@@ -118,13 +118,24 @@ KINDS = {
     ),
     "percentages": (
         [[50.0, 25.0, 25.0], [12.5, 75.0, 12.5]],
-        "percentages: normalize=True rescales",
+        r"percentages: ConvexHull\(members, normalize=True\) rescales",
     ),
-    "counts": ([[5, 3, 4], [0, 9, 1]], "integers: row 0 .*not labels or counts; normalize=True"),
-    "nearly": ([[0.5, 0.25, 0.2], [0.5, 0.25, 0.3]], "sums to 0.95; normalize=True rescales rows$"),
+    "counts": ([[5, 3, 4], [0, 9, 1]], r"integers: row 0 .*not labels or counts; ConvexHull\(mem"),
+    "nearly": (
+        [[0.5, 0.25, 0.2], [0.5, 0.25, 0.3]],
+        r"sums to 0.95; ConvexHull\(members, normalize=True\) rescales rows$",
+    ),
+    "several distributions": (
+        [[0.5, 0.5, 0.25, 0.75], [0.125, 0.875, 0.0, 1.0]],
+        r"of 2 distributions: pass numpy.reshape\(members, \(\*members.shape\[:-1\], 2, 2\)\)$",
+    ),
+    "alternating distributions": (
+        [[0.5, 0.25, 0.5, 0.75], [0.125, 0.0, 0.875, 1.0]],
+        r"2 distributions: .*members.shape\[:-1\], 2, 2\)\).swapaxes\(-1, -2\)$",
+    ),
     "equal sums": (
         [[1.5, 0.25, 0.25], [0.5, 0.5, 1.0]],
-        "sums to 2 .*; normalize=True rescales rows$",
+        r"sums to 2 .*; ConvexHull\(members, normalize=True\) rescales rows$",
     ),
     "scores": (
         [[0.9, 0.8, 0.1], [0.1, 0.2, 0.1]],
@@ -133,7 +144,7 @@ KINDS = {
     "below 0": ([[1.0005, -0.0005, 0.0]], r"negative: -0.0005; clip negative rounding, numpy.clip"),
     "one row": (
         [[2.0, 7.5, 1.0]],
-        "pass softmax outputs; for logits use .*; for weights normalize",
+        "pass softmax outputs; for logits use .*; for weights ConvexHull",
     ),
 }
 
@@ -153,6 +164,8 @@ def test_each_suggestion_leads_to_distributions():
         cl.ConvexHull(100 * probabilities, normalize=True),
         cl.ConvexHull((8 * probabilities).astype(int), normalize=True),
         cl.ConvexHull(0.95 * probabilities, normalize=True),
+        cl.ConvexHull(np.reshape(probabilities.ravel(), (2, 3))),
+        cl.ConvexHull(np.reshape(probabilities.T.ravel(), (3, 2)).swapaxes(-1, -2)),
     ):
         assert_allclose(hull.members, probabilities, rtol=1e-14)
     clipped = np.clip([[1.0005, -0.0005, 0.0]], 0, None)
@@ -381,22 +394,23 @@ def test_checked_later_gives_the_same_numbers(dtype, layout):
         cl.quantify(bad)
 
 
-def test_the_door_is_not_gone_through_a_second_time(monkeypatch):
-    P, doors = dirichlet(50, 6, 5), []
-    door = _kernels.first_bad_row
-    monkeypatch.setattr(_kernels, "first_bad_row", lambda *args: doors.append(1) or door(*args))
+def test_rows_are_not_validated_a_second_time(monkeypatch):
+    P, calls = dirichlet(50, 6, 5), []
+    kernel = _kernels.first_invalid_row
+    counted = lambda *args: calls.append(1) or kernel(*args)  # noqa: E731
+    monkeypatch.setattr(_kernels, "first_invalid_row", counted)
     for measure in (
         cl.total_uncertainty, cl.epistemic_uncertainty, cl.quantify, cl.upper_entropy,
         cl.lower_entropy,
     ):  # fmt: skip
         measure(P)
-    assert not doors  # the rows were checked while they were measured
+    assert not calls  # the rows were checked while they were measured
     Q = cl.ConvexHull(P, validate="later")
     cl.total_uncertainty(Q)
     cl.generalized_hartley(Q)
-    assert not doors
+    assert not calls
     cl.generalized_hartley(P)
-    assert len(doors) == 1
+    assert len(calls) == 1
 
 
 def test_later_refuses_at_once_what_needs_no_look_at_the_values():

@@ -1,10 +1,10 @@
-#include "resample_counts.hpp"
+#include "evaluation/resample_counts.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "../simd.hpp"
+#include "simd/target.hpp"
 
 namespace credalens {
 namespace {

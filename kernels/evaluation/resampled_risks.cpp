@@ -1,12 +1,12 @@
-#include "resampled_risks.hpp"
+#include "evaluation/resampled_risks.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "../parallel.hpp"
-#include "../simd.hpp"
-#include "resample_counts.hpp"
+#include "runtime/parallel_for.hpp"
+#include "simd/target.hpp"
+#include "evaluation/resample_counts.hpp"
 
 namespace credalens {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "door.hpp"
-#include "even.hpp"
-#include "parallel.hpp"
-#include "simd.hpp"
+#include "runtime/validate_rows.hpp"
+#include "entropy/uniform_mixture.hpp"
+#include "runtime/parallel_for.hpp"
+#include "simd/target.hpp"
 
 namespace credalens {
 namespace {

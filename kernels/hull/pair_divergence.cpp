@@ -5,15 +5,15 @@
 #include <limits>
 #include <vector>
 
-#include "door.hpp"
-#include "even.hpp"
-#include "parallel.hpp"
-#include "simd.hpp"
+#include "runtime/validate_rows.hpp"
+#include "entropy/uniform_mixture.hpp"
+#include "runtime/parallel_for.hpp"
+#include "simd/target.hpp"
 
 namespace credalens {
 namespace {
 
-#include "log_body.hpp"
+#include "simd/log-inl.hpp"
 
 constexpr double kLeastLog = 1e-300;  // smaller numbers go to the library logarithm
 

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "door.hpp"
-#include "lanes.hpp"
-#include "parallel.hpp"
+#include "runtime/validate_rows.hpp"
+#include "simd/instance_per_lane.hpp"
+#include "runtime/parallel_for.hpp"
 
 namespace credalens {
 namespace {

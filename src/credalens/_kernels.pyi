@@ -11,10 +11,10 @@ def call_whole_array(
     kernel: Callable[..., Any],
     block: Any,
     shapes: Sequence[tuple[int, ...] | None],
-    most: int,
-    rest: tuple[Any, ...] = (),
+    max_bytes: int,
+    arguments: tuple[Any, ...] = (),
 ) -> tuple[Any, list[Any]] | None: ...
-def first_bad_row(rows: _Float, tolerance: float, threads: int) -> int: ...
+def first_invalid_row(rows: _Float, tolerance: float, threads: int) -> int: ...
 def closed_forms(
     members: _Float,
     max_lower: _Out | None,
@@ -26,9 +26,9 @@ def closed_forms(
     pairs: NDArray[int64] | None = None,
     method: int = 0,
 ) -> int: ...
-def class_ends(members: _Float, lower: _Out | None, upper: _Out | None, threads: int) -> None: ...
-def cumulative_diameter(members: _Float, diameter: _Out, threads: int) -> None: ...
-def edge_diameter(
+def class_bounds(members: _Float, lower: _Out | None, upper: _Out | None, threads: int) -> None: ...
+def kolmogorov_diameter(members: _Float, diameter: _Out, threads: int) -> None: ...
+def tree_wasserstein_diameter(
     members: _Float,
     order: NDArray[int64],
     start: NDArray[int64],
@@ -37,7 +37,9 @@ def edge_diameter(
     diameter: _Out,
     threads: int,
 ) -> None: ...
-def square_diameter(members: _Float, points: _Out, square: _Out, threads: int) -> None: ...
+def squared_euclidean_diameter(
+    members: _Float, points: _Out, square: _Out, threads: int
+) -> None: ...
 def solve_games(
     payoff: _Float,
     value: _Out,
@@ -60,11 +62,11 @@ def leave_one_out(
     members: _Float,
     max_lower: _Out,
     diameter: _Out,
-    lower: _Out,
-    spread: _Out,
-    widest: NDArray[uint8],
-    squares: _Out,
-    top: NDArray[int32],
+    max_lower_increase: _Out,
+    diameter_decrease: _Out,
+    in_widest_pair: NDArray[uint8],
+    square_norm: _Out,
+    argmax: NDArray[int32],
     threads: int,
 ) -> None: ...
 def max_entropy(
@@ -101,20 +103,20 @@ def lower_probabilities(members: _Float, values: _Out, threads: int) -> None: ..
 def reachable_bounds(
     low: _Float,
     high: _Float,
-    slack: float,
-    tolerance: float,
+    bound_tolerance: float,
+    sum_tolerance: float,
     lower: _Float,
     upper: _Float,
-    tops: _Float,
+    max_bounds: _Float,
     threads: int,
 ) -> int: ...
 def check_bounds(
     low: _Float,
     high: _Float,
-    slack: float,
-    tolerance: float,
-    tops: _Float,
-    loose: NDArray[bool_],
+    bound_tolerance: float,
+    sum_tolerance: float,
+    max_bounds: _Float,
+    not_reachable: NDArray[bool_],
     threads: int,
 ) -> int: ...
 def check_capacities(
@@ -122,11 +124,13 @@ def check_capacities(
 ) -> int: ...
 def belief_values(masses: _Float, values: _Float, threads: int) -> None: ...
 def event_dot(values: _Float, weights: _Out, total: _Out, threads: int) -> None: ...
-def class_tops(values: _Float, lower: _Out, upper: _Out, threads: int) -> None: ...
-def widest_event(values: _Float, width: _Out, threads: int) -> None: ...
-def least_even(values: _Float, value: _Out, corner: _Out, threads: int) -> None: ...
+def max_class_bounds(values: _Float, lower: _Out, upper: _Out, threads: int) -> None: ...
+def max_event_width(values: _Float, width: _Out, threads: int) -> None: ...
+def capacity_min_entropy(
+    values: _Float, value: _Out, extreme_point: _Out, threads: int
+) -> None: ...
 def box_widths(
-    low: _Out, high: _Out, widths: _Out, lows: _Out, highs: _Out, threads: int
+    low: _Out, high: _Out, widths: _Out, lower_sum: _Out, upper_sum: _Out, threads: int
 ) -> None: ...
 def box_minimax(low: _Out, high: _Out, value: _Out, threads: int) -> None: ...
 def box_max_entropy(
@@ -136,7 +140,7 @@ def ball_minimax(center: _Out, radius: _Out, value: _Out, threads: int) -> None:
 def ball_lower_sum(center: _Out, radius: _Out, value: _Out, threads: int) -> None: ...
 def neighbourhood_entropy(
     ball: bool,
-    largest: bool,
+    upper: bool,
     center: _Out,
     size: _Out,
     value: _Out,
@@ -152,11 +156,13 @@ def box_min_entropy(
     distribution: _Out | None,
     threads: int,
 ) -> None: ...
-def balanced_subsets(weights: _Out, cap: _Out, lower: _Out, upper: _Out, threads: int) -> None: ...
+def balanced_partition(
+    weights: _Out, cap: _Out, lower: _Out, upper: _Out, threads: int
+) -> None: ...
 def excess_sums(
     weights: _Out, threshold: _Out, size_weights: _Out, value: _Out, threads: int
 ) -> None: ...
-def tv_pullback(
+def tv_vjp(
     members: _Float,
     max_lower: _Out | None,
     max_upper: _Out | None,
@@ -168,11 +174,11 @@ def tv_pullback(
     gradient: _Float,
     threads: int,
 ) -> None: ...
-def hartley_pullback(
+def hartley_vjp(
     members: _Float, w: _Out, cotangent: _Out, gradient: _Float, threads: int
 ) -> None: ...
 def instruction_set() -> str: ...
-def wanted_threads() -> int: ...
+def default_num_threads() -> int: ...
 def resampled_risks(
     order: NDArray[int32],
     last: NDArray[uint8],
@@ -223,4 +229,4 @@ def min_norm_point(
 def pair_divergence(
     members: _Float, value: _Out, threads: int, tolerance: float, kind: int
 ) -> int: ...
-def decreasing_regression(values: _Out, result: _Out, threads: int) -> None: ...
+def antitonic_regression(values: _Out, result: _Out, threads: int) -> None: ...

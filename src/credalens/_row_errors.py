@@ -9,7 +9,7 @@ import numpy as np
 
 from credalens._backend import Array
 from credalens._errors import format_index, raise_invalid
-from credalens._row_kinds import NEAR, distribution_axis, row_kind
+from credalens._row_kinds import NEAR, distribution_axis, distribution_groups, row_kind
 
 #: What to do about rows that are not distributions, by their kind.
 _FIXES = {
@@ -21,6 +21,7 @@ _FIXES = {
     "percentages": "these look like percentages: {rescale}",
     "counts": "pass probabilities, not labels or counts; {rescale}",
     "nearly distributions": "{rescale}",
+    "several distributions": "each row consists of {groups} distributions: pass {regrouped}",
     "equal sums": "{rescale}",
     "scores": "these are scores in [0, 1] that do not sum to 1, such as sigmoid outputs: pass "
     "softmax outputs",
@@ -39,7 +40,13 @@ def raise_row(
     """Raise the error for the row at `index`, which is known to be invalid."""
     row = array[index]
     kind = row_kind(array.reshape(-1, array.shape[-1]))
-    fix = _FIXES[kind].format(rescale=rescale)
+    groups, adjacent = distribution_groups(array.reshape(-1, array.shape[-1])) or (1, True)
+    sizes = f"{groups}, {array.shape[-1] // groups}"
+    regrouped = f"numpy.reshape({name}, (*{name}.shape[:-1], {sizes}))"
+    if not adjacent:
+        sizes = f"{array.shape[-1] // groups}, {groups}"
+        regrouped = f"numpy.reshape({name}, (*{name}.shape[:-1], {sizes})).swapaxes(-1, -2)"
+    fix = _FIXES[kind].format(rescale=rescale, groups=groups, regrouped=regrouped)
     axis = distribution_axis(array)
     if axis is not None and tolerance != math.inf:
         sums = f"the sums over axis {axis} are 1"

@@ -15,6 +15,8 @@ EXACT = 1e-6
 ROUNDING, BFLOAT16_ROUNDING = 1e-3 + EXACT, 1e-2 + EXACT
 #: Largest deviation of rows that may be rescaled, such as those rounded to one digit.
 NEAR = 0.1 + EXACT
+#: A number whose exponential is 0.
+LOG_OF_ZERO = -1e4
 #: Rows and entries per axis that are inspected.
 SAMPLE_ROWS, SAMPLE_LENGTH = 1000, 1000
 
@@ -26,6 +28,7 @@ RowKind = Literal[
     "percentages",
     "counts",
     "nearly distributions",
+    "several distributions",
     "equal sums",
     "scores",
     "unclear",
@@ -38,7 +41,7 @@ def row_kind(rows: NDArray[Any]) -> RowKind:
     Parameters
     ----------
     rows : array of shape (r, K)
-        Rows with NaN or infinite entries are not considered.
+        Rows with NaN or infinity are not considered; -inf is taken for the logarithm of 0.
 
     Returns
     -------
@@ -47,7 +50,8 @@ def row_kind(rows: NDArray[Any]) -> RowKind:
         of 1 within 10 %, and negative entries of at least -0.01. ``"log-probabilities"``: the
         exponentials sum to 1. ``"logits"``: negative entries, or entries above 1 with different
         sums. ``"percentages"``: sums of 100 within 1 %. ``"counts"``: integers. ``"nearly
-        distributions"``: sums of 1 within 10 %. ``"equal sums"``: several rows with the same sum.
+        distributions"``: sums of 1 within 10 %. ``"several distributions"``: every row consists of
+        several, see `distribution_groups`. ``"equal sums"``: several rows with the same sum.
         ``"scores"``: entries in [0, 1] with different sums, such as sigmoid outputs.
 
     Examples
@@ -60,6 +64,7 @@ def row_kind(rows: NDArray[Any]) -> RowKind:
     """
     with np.errstate(invalid="ignore", over="ignore"):
         sample = rows[:: max(1, len(rows) // SAMPLE_ROWS)][:SAMPLE_ROWS].astype(np.float64)
+        sample[np.isneginf(sample)] = LOG_OF_ZERO
         sample = sample[np.isfinite(sample).all(axis=-1)]
         if not sample.size:
             return "unclear"
@@ -72,6 +77,8 @@ def row_kind(rows: NDArray[Any]) -> RowKind:
             return _kind_of_negative(sample, deviation)
         if (np.abs(sums - 100) <= 1 + EXACT).all():
             return "percentages"
+        if len(sample) > 1 and distribution_groups(sample) is not None:
+            return "several distributions"
         if (sample == np.rint(sample)).all() and sample.max() > 1:
             return "counts"
         if (deviation <= NEAR).all():
@@ -89,6 +96,37 @@ def _kind_of_negative(sample: NDArray[Any], deviation: NDArray[Any]) -> RowKind:
     if sample.max() <= EXACT and (np.abs(np.exp(sample).sum(axis=-1) - 1) <= 1e-2).all():
         return "log-probabilities"
     return "logits"
+
+
+def distribution_groups(rows: NDArray[Any]) -> tuple[int, bool] | None:
+    """Return into how many distributions, or percentages, rows ``(r, K)`` can be split.
+
+    Returns
+    -------
+    tuple of int and bool, or None
+        The number of distributions, and whether the classes of each are adjacent, rather than the
+        first entries of all distributions, then the second, and so on. ``None`` without a split.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distribution_groups(np.array([[0.5, 0.5, 0.25, 0.75], [0.125, 0.875, 0.0, 1.0]]))
+    (2, True)
+    """
+    rows = rows[:SAMPLE_ROWS]
+    total = float(rows[:1].sum(dtype=np.float64))
+    if not (rows >= 0).all() or not np.isfinite(total):
+        return None
+    for scale in (1, 100):
+        count = round(total / scale)
+        size, rest = divmod(rows.shape[-1], max(count, 1))
+        if count > 1 and size > 1 and not rest:
+            for adjacent in (True, False):
+                shape = (-1, count, size) if adjacent else (-1, size, count)
+                sums = rows.reshape(shape).sum(axis=2 if adjacent else 1, dtype=np.float64)
+                if (np.abs(sums - scale) <= ROUNDING * scale).all():
+                    return count, adjacent
+    return None
 
 
 def distribution_axis(array: NDArray[Any]) -> int | None:

@@ -113,7 +113,7 @@ def probabilities(
     axes: tuple[str, ...] = MEMBERS,
     normalize: bool = False,
     validate: bool = True,
-    rescale: str = "normalize=True rescales rows",
+    rescale: str | None = None,
     rounding: float | None = None,
     report: Callable[[str, float], None] | None = None,
 ) -> Array:
@@ -122,7 +122,8 @@ def probabilities(
     `axes` names the required trailing axes. A row may sum to 1 within `rounding`, by default
     `rounding_of`; rows that miss 1 by more than `exact_tolerance` are divided by their sums in a
     copy, and `report` is called with `name` and the largest deviation. ``normalize=True`` divides
-    all rows by their sums first; `rescale` tells the caller how to request that.
+    all rows by their sums first; `rescale` tells the caller how to request that, by default with
+    a parameter of `ConvexHull`, or of the set that was called.
     """
     array = numeric(x, name)
     check_axes(array, name, axes)
@@ -137,6 +138,9 @@ def probabilities(
     if bad >= 0:
         row = np.unravel_index(bad, array.shape[:-1]) if array.ndim > 1 else ()
         integers = to_numpy(x, name).dtype.kind in "iu"
+        if rescale is None:
+            call = f"ConvexHull({name}, normalize=True)" if axes == MEMBERS else "normalize=True"
+            rescale = f"{call} rescales rows"
         raise_row(array, tuple(int(i) for i in row), name, tolerance, rescale, integers)
     array, deviation = divide_inexact_rows(array)
     if report is not None:

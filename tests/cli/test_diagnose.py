@@ -70,7 +70,7 @@ def test_other_commands_warn_in_one_line(models, tmp_path, monkeypatch, argument
     done = call(command, folder, *options)
     d = cl.diagnose_members(members, labels if labelled else None, NAMES)
     line = (
-        f"credalens: warning: model {d.verdicts[3]} (first 500 rows); check it with credalens "
+        f"credalens: warning: model {d.verdicts[3]} (500 rows compared); check it with credalens "
         "diagnose, or leave its file out"
     )
     assert done.stderr.splitlines().count(line) == 1

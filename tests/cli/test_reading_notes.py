@@ -12,6 +12,7 @@ import real_files as real
 from prediction_files import call, read
 from real_files import LABELS, MEMBERS, N
 
+NO_IDS = ("--id-column", "none")
 COMMANDS = {
     "score": ("-o", "{f}/out.csv"),
     "evaluate": ("--bootstrap", "0"),
@@ -44,7 +45,7 @@ class TestEveryCommand:
     def test_copied_files(self, command, tmp_path):
         paths = [*real.npys(tmp_path), *real.truth(tmp_path, "y.npy")]
         shutil.copy(paths[0], paths[1])
-        expected = "warning: models model_0 and model_1 are identical on the first 40 rows"
+        expected = "warning: models model_0 and model_1 are identical (40 rows compared)"
         assert notes(command, tmp_path, *paths).count(expected) == 1
 
     def test_rounding(self, command, tmp_path):
@@ -79,6 +80,42 @@ def test_permuted_rows(tmp_path):
     assert "looks permuted" not in found
     assert np.allclose(sorted(read(tmp_path / "out.csv")["tv_total"]),
                        sorted(cl.total_uncertainty(members)))  # fmt: skip
+
+
+@pytest.mark.parametrize("chunk", [30, 1000])
+def test_files_that_are_sorted_by_class(chunk, tmp_path, monkeypatch):
+    monkeypatch.setattr("credalens.evaluation.agreement.SAMPLE_ROWS", 300)
+    members = np.tile(MEMBERS, (30, 1, 1))
+    members = members[np.argsort(members.mean(axis=1).argmax(axis=1), kind="stable")]
+    paths = real.npys(tmp_path, members)
+    assert "looks permuted" not in notes("score", tmp_path, *paths, "--chunk-rows", chunk)
+    np.save(paths[2], members[:, 2][:, [1, 2, 0]])
+    found = notes("score", tmp_path, *paths, "--chunk-rows", chunk)
+    assert found.count("model model_2 looks permuted") == 1
+    assert "save p[:, [2, 0, 1]] of its predictions p" in found
+    np.save(paths[2], np.random.default_rng(0).permutation(members[:, 2]))
+    found = notes("score", tmp_path, *paths, "--chunk-rows", chunk)
+    assert found.count("model model_2 looks permuted") == 1
+    assert "put its rows in the same order" in found
+
+
+def test_how_labels_are_matched(tmp_path):
+    table = pd.DataFrame({"image_id": real.IDS, "target": LABELS})
+    truth = real.truth(tmp_path, "y.csv", table)
+    found = notes("score", tmp_path, *real.npys(tmp_path), *truth)
+    assert "y.csv: the predictions have no ids; labels are matched to rows by position" in found
+    arguments = [*real.csvs(tmp_path, image_id=real.IDS), *truth]
+    assert "y.csv" not in notes("score", tmp_path, *arguments)
+    assert "y.csv" not in notes("score", tmp_path, *real.npys(tmp_path), *truth, *NO_IDS)
+    table = table[::-1].rename(columns={"image_id": "Bild"})
+    real.truth(tmp_path, "y.csv", table)
+    found = notes("score", tmp_path, *arguments)
+    assert "y.csv: the column Bild is read as ids" in found
+    assert "y.csv: labels are matched to rows by their ids" in found
+    real.truth(tmp_path, "y.csv", table.replace(r"\.png$", "", regex=True).rename(
+        columns={"Bild": "id"}))  # fmt: skip
+    found = notes("score", tmp_path, *arguments)
+    assert "labels are matched to rows by their ids without folder and file extension" in found
 
 
 def test_rows_without_a_label_are_scored_and_not_evaluated(tmp_path):

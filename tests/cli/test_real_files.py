@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 import credalens as cl
-import real_files as real
 from prediction_files import call
+from real_arrays import ARRAYS
+from real_files import LABELS, MEMBERS
+from real_json import JSON
+from real_labels import LABELLED
+from real_tables import TABLES
+
+REAL = {**ARRAYS, **TABLES, **JSON, **LABELLED}
 
 
 def scored(folder, *arguments):
@@ -21,16 +27,16 @@ def scored(folder, *arguments):
     return {name: [row[name] for row in rows] for name in rows[0]}, done.stderr
 
 
-@pytest.mark.parametrize("case", real.REAL)
+@pytest.mark.parametrize("case", REAL)
 def test_scores_are_those_of_the_members(case, tmp_path):
-    write, labelled, members, tolerance = real.REAL[case]
+    write, labelled, members, tolerance = REAL[case]
     found, notes = scored(tmp_path, *write(tmp_path))
     expected = cl.quantify(members)
     assert np.allclose(found["tv_total"], expected.total, rtol=0, atol=tolerance)
     assert np.allclose(found["tv_epistemic"], expected.epistemic, rtol=0, atol=tolerance)
     assert ("correct" in found) == labelled
     if labelled:
-        labels = real.LABELS if members is real.MEMBERS else (real.LABELS == 1).astype(int)
+        labels = LABELS if members is MEMBERS else (LABELS == 1).astype(int)
         assert found["correct"] == (cl.majority_vote(members) == labels).tolist()
     assert "warning" not in notes
 
@@ -43,4 +49,4 @@ def test_the_other_commands_read_them_too(command, case, tmp_path):
         "pick": ("--budget", 3, "-o", tmp_path / "out.csv"),
         "report": ("-o", tmp_path / "report.html"),
     }[command]
-    call(command, *real.REAL[case][0](tmp_path), *options)
+    call(command, *REAL[case][0](tmp_path), *options)

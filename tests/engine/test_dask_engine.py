@@ -28,7 +28,7 @@ distributed = pytest.importorskip("distributed")
 engine = pytest.importorskip("credalens.engine.client")
 job = pytest.importorskip("credalens.engine.job")
 
-MEASURES = ("--measures", "tv,entropy,mmi")
+MEASURES = ("--measures", "tv,entropy,mmi,confidence,information")
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,7 @@ class TestScore:
         left_out = int((labels == 255).sum())
         assert f"{left_out} rows with an ignored label are scored but not evaluated" in found
         assert "credalens: rows sum to 1 within 0.001, which is rounding" in found
-        assert "warning: models data[0] and data[1] are identical on the first 200 rows" in found
+        assert "warning: models data[0] and data[1] are identical (200 rows compared)" in found
         np.save(tmp_path / "y.npy", labels)
         right = cl.majority_vote(cl.ConvexHull(rounded, normalize=True))[labels != 255]
         accuracy = 100 * np.mean(right == labels[labels != 255])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from credalens.evaluation.agreement import member_agreement, sample_rows
+from credalens.evaluation.agreement import RowSample, member_agreement, sample_rows
 
 
 def ensemble(n=400, M=4, K=5, seed=0, noise=0.5):
@@ -78,7 +78,7 @@ def test_identical_members():
     found = member_agreement(members)
     assert found.identical == ((0, 2, 3),)
     assert found.warnings("abcd") == [
-        "models a, c and d are identical on the first 400 rows; every copy of a file counts in the "
+        "models a, c and d are identical (400 rows compared); every copy of a file counts in the "
         "vote"
     ]
     many = member_agreement(np.repeat(members[:, :1], 10, axis=1)).warnings("abcdefghij")
@@ -106,3 +106,18 @@ def test_few_rows_and_one_member():
     assert member_agreement(ensemble(0)).warnings("abcd") == []
     assert sample_rows(10, 10) == 2000
     assert sample_rows(100, 100_000) == 20
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100, 1000])
+def test_a_sample_is_spread_over_all_rows(chunk):
+    for n in (5, 20, 41, 1000):
+        sample, rows = RowSample(20), np.arange(n)
+        for start in range(0, n, chunk):
+            sample.add(rows[start : start + chunk])
+        found = sample.rows()
+        assert len(found) >= min(n, 20)
+        assert len(found) <= 40
+        steps = np.unique(np.diff(found))
+        assert len(steps) == 1
+        assert found[0] == 0
+        assert found[-1] >= n - steps[0]

@@ -85,23 +85,23 @@ def test_a_few_invalid_rows_do_not_change_the_decision():
 def test_rows_that_are_to_be_rescaled(scale):
     coarse = scale * P.round(2)
     assert chosen({"grp": INTEGERS}, values=coarse) == CLASSES
-    assert chosen({"grp": INTEGERS}, values=coarse, sums=False) == CLASSES
+    assert chosen({"grp": INTEGERS}, values=coarse, rescaled=True) == CLASSES
 
 
 def test_logits_have_no_sums():
     logits = rng.normal(size=(200, 4))
     assert chosen({}, values=logits) == CLASSES
-    assert chosen({"fold": INTEGERS}, {"fold"}, values=logits, sums=False) == CLASSES
+    assert chosen({"fold": INTEGERS}, {"fold"}, values=logits, logits=True) == CLASSES
     with pytest.raises(
         UndecidedError, match="column grp contains integers, unlike the others, and"
     ):
-        chosen({"grp": INTEGERS}, values=logits, sums=False)
+        chosen({"grp": INTEGERS}, values=logits, logits=True)
     counts = rng.poisson(9, (200, 4)).astype(float)
-    assert chosen({}, values=counts, sums=False) == CLASSES
+    assert chosen({}, values=counts, rescaled=True) == CLASSES
     with pytest.raises(
         UndecidedError, match="the column nr contains row numbers and may be a class"
     ):
-        chosen({"nr": np.arange(200.0)}, values=counts, sums=False)
+        chosen({"nr": np.arange(200.0)}, values=counts, rescaled=True)
 
 
 def test_no_rows():
@@ -127,3 +127,67 @@ def test_option_for_columns():
     assert columns_option([str(k) for k in range(40)], ["", *map(str, range(40))]) == (
         "--columns 0-39"
     )
+
+
+Q = dirichlet(200, 1, 4, seed=1)[:, 0]
+
+
+def test_adjacent_columns_that_sum_to_one():
+    unit = {"u": rng.random(200), "v": rng.random(200)}
+    assert chosen(unit) == CLASSES
+    names = ["u", *CLASSES, "v", "w"]
+    columns = np.column_stack([unit["u"], P, unit["v"], rng.random(200)])
+    assert choose_class_columns(names, columns, ()) == CLASSES
+    few = choose_class_columns(names, columns[:3], ())
+    assert few == names  # three rows do not show it
+
+
+@pytest.mark.parametrize("alternate", [False, True])
+def test_columns_of_several_models(alternate):
+    both = {f"{c}2": Q[:, k] for k, c in enumerate(CLASSES)}
+    names, columns = [*CLASSES, *both], np.column_stack([P, Q])
+    if alternate:
+        order = [0, 4, 1, 5, 2, 6, 3, 7]
+        names, columns = [names[k] for k in order], columns[:, order]
+    with pytest.raises(UndecidedError, match="several sets of columns sum to 1") as error:
+        choose_class_columns(names, columns, ())
+    assert [list(choice) for choice in error.value.choices] == [CLASSES, list(both)]
+    assert error.value.otherwise == "or save one file per model"
+
+
+def test_log_probabilities_and_a_measurement():
+    for extra in (rng.random(200), 90 * rng.random(200), -rng.random(200)):
+        assert chosen({"x": extra}, values=np.log(P), logits=True) == CLASSES
+
+
+def test_equal_sums_and_a_measurement():
+    assert chosen({"x": rng.random(200)}, values=3 * P, rescaled=True) == CLASSES
+    assert chosen({}, values=3 * P, rescaled=True) == CLASSES
+    assert chosen({"x": -rng.random(200)}, values=7 * P, rescaled=True) == CLASSES
+
+
+@pytest.mark.parametrize(
+    ("extra", "what"),
+    [
+        (200 + 50 * rng.normal(size=200), "much larger numbers than the others"),
+        (np.abs(rng.normal(size=200)), "no negative numbers, unlike the others,"),
+    ],
+    ids=["large", "positive"],
+)
+def test_columns_unlike_logits(extra, what):
+    logits = rng.normal(size=(200, 4))
+    with pytest.raises(UndecidedError, match=f"the column x contains {what} and may be") as error:
+        chosen({"x": extra}, values=logits, logits=True)
+    assert [list(choice) for choice in error.value.choices] == [CLASSES, [*CLASSES, "x"]]
+    few = np.column_stack([logits, extra])[:10]
+    assert choose_class_columns([*CLASSES, "x"], few, (), logits=True) == [*CLASSES, "x"]
+    # Classes with large or positive logits only, of which there are several.
+    both = {"x": extra, "z": extra[::-1]}
+    assert chosen(both, values=logits, logits=True) == [*CLASSES, "x", "z"]
+
+
+def test_one_of_two_classes_and_integers():
+    values = np.column_stack([np.arange(200.0), P[:, 0]])
+    with pytest.raises(UndecidedError, match="column nr contains row numbers") as error:
+        choose_class_columns(["nr", "score"], values, ())
+    assert [list(choice) for choice in error.value.choices] == [["score"], ["nr", "score"]]

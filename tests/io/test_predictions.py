@@ -210,7 +210,7 @@ class TestColumns:
         pyarrow.parquet.write_table(table, tmp_path / "table.parquet")
         (chunk,) = open_ensemble([str(tmp_path / "table.parquet")]).chunks(skip=True)
         assert chunk.labels.tolist() == [1]
-        assert chunk.dropped[0].reason.startswith("class b is NaN")
+        assert chunk.dropped[0].reason.startswith("class b is missing or NaN")
 
     @pytest.mark.parametrize("mark", [";", "\t", "|", " "])
     def test_another_separator(self, mark, tmp_path):
@@ -569,7 +569,7 @@ class TestErrors:
         [
             ("0.5", "has 1 fields instead of 2"),
             ("0.5,abc", "column 'q' is 'abc', not a number; fix it, or name .* --id-column"),
-            ("0.5,", "class q is NaN"),
+            ("0.5,", "class q is missing or NaN"),
             ("1_0,0", "column 'p' is '1_0', not a number"),
         ],
     )
@@ -585,7 +585,7 @@ class TestErrors:
             [tmp_path], r"a.parquet: row 1 \(zero-based\): probs is 2 x 2 instead of 1 x 2"
         )
         pyarrow.parquet.write_table(pa.table({"a": ["x"]}), tmp_path / "a.parquet")
-        self.check_error([tmp_path], "a.parquet: has no class columns; name them by --columns")
+        self.check_error([tmp_path], "a.parquet: has no column of numbers")
         self.check_error([tmp_path], "column 'a' is string; name", options=ReadOptions(("a",)))
 
 
@@ -600,8 +600,8 @@ def test_invalid_rows_are_dropped_with_a_reason(tmp_path):
     assert np.array_equal(np.concatenate([chunk.members for chunk in chunks]), members[kept])
     dropped = [drop for chunk in chunks for drop in chunk.dropped]
     assert [(drop.row, drop.reason[:30]) for drop in dropped] == [
-        (3, "class 1 of member 0 is NaN; fi"),
-        (20, "class 1 of member 0 is NaN; fi"),
+        (3, "class 1 of member 0 is missing"),
+        (20, "class 1 of member 0 is missing"),
         (30, "has the label '9'"),
     ]
 

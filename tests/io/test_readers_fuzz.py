@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from credalens.io import PredictionFileError, ReadOptions, open_ensemble
-from credalens.io.labels import read_labels
+from credalens.io.label_files import LabelOptions, read_labels
 from prediction_files import FORMATS, predictions
 
 pytestmark = pytest.mark.slow
@@ -93,7 +93,7 @@ def test_damaged_files(kind, originals, tmp_path):
         path.write_bytes(damaged(data, how))
         chunks = outcome(lambda: list(open_ensemble([str(path)]).chunks(rows=16, skip=skip)))
         sound(chunks or ())
-        truth = outcome(lambda: read_labels(str(path), "id"))
+        truth = outcome(lambda: read_labels(str(path), LabelOptions(id_name="id")))
         assert truth is None or truth.values.ndim in (1, 2)
 
     check()

@@ -425,7 +425,7 @@ class TestLists:
             ([[0.5, 0.5], [1.0]], "probs has lists of lengths [1, 2]"),
             ([[0.5, 0.5]], "probs is 1 x 2 instead of 2 x 2"),
             ([], "probs is 0 x 0 instead of 2 x 2"),
-            ([[0.5, None], [0.5, 0.5]], "class 1 of member 0 is NaN"),
+            ([[0.5, None], [0.5, 0.5]], "class 1 of member 0 is missing or NaN"),
         ],
     )
     @pytest.mark.parametrize("at", [0, 5])
@@ -456,7 +456,7 @@ class TestLists:
         call("score", tmp_path / "a.parquet", "-o", out, "--on-error", "skip")
         side = read(tmp_path / "s.skipped.csv")
         assert side["row"].tolist() == [1, 2]
-        assert side["reason"][1].startswith("class 0 is NaN")
+        assert side["reason"][1].startswith("class 0 is missing or NaN")
 
     def test_fixed_size(self, tmp_path):
         column = pa.array([[0.5, 0.5], None, [1.0, 0.0]], pa.list_(pa.float64(), 2))

@@ -22,8 +22,9 @@ def saved(folder, make):
         (lambda m: {"logits": torch.from_numpy(real.LOGITS[:, m].copy()), "epoch": 3}, 1e-12),
         (lambda m: {"probs": torch.from_numpy(MEMBERS[:, m].copy()).bfloat16()}, 2e-2),
         (lambda m: [torch.from_numpy(MEMBERS[:, m].copy())], 0),
+        (lambda m: {"val": {"probs": torch.from_numpy(MEMBERS[:, m].copy())}, "args": [1]}, 0),
     ],
-    ids=["tensor", "dict", "bfloat16", "list"],
+    ids=["tensor", "dict", "bfloat16", "list", "nested"],
 )
 def test_predictions(make, tolerance, tmp_path):
     call("score", *saved(tmp_path, make), "-o", tmp_path / "s.npz")
@@ -48,6 +49,22 @@ def test_other_objects_are_not_loaded(tmp_path):
     (path, *_) = saved(tmp_path, lambda m: {"probs": torch.ones(2, 2), "folder": tmp_path})
     message = call("score", path, "-q", code=2).stderr
     assert "m0.pt: contains Python objects besides tensors, which are not loaded because" in message
+
+
+def test_a_list_of_batches_or_models(tmp_path):
+    P = torch.from_numpy(MEMBERS.copy())
+    (path, *_) = saved(tmp_path, lambda m: [P[:15, m], P[15:, m]])
+    message = call("score", path, "-q", code=2).stderr
+    assert (
+        "m0.pt: contains a list of 2 tensors (15, 3), (25, 3); save torch.cat(list) if" in message
+    )
+    for make in (lambda m: torch.cat([P[:15, m], P[15:, m]]), lambda m: P[:, m]):
+        call("score", *saved(tmp_path, make), "-o", tmp_path / "s.npz")
+        found = read(tmp_path / "s.npz")["tv_total"]
+        assert np.allclose(found, cl.total_uncertainty(MEMBERS), rtol=0, atol=1e-15)
+    torch.save(torch.stack([P[:, 0], P[:, 1], P[:, 2]], 1), path)
+    call("score", path, "-o", tmp_path / "s.npz")
+    assert np.allclose(read(tmp_path / "s.npz")["tv_total"], found)
 
 
 def test_a_checkpoint_has_no_predictions(tmp_path):

@@ -389,7 +389,7 @@ def test_members_of_several_precisions():
         def predict_proba(self, X):
             return super().predict_proba(X).astype(np.float32)
 
-    model = CredalEnsembleClassifier([Single(), GaussianNB()]).fit(X, y)
+    model = CredalEnsembleClassifier([Single(), GaussianNB(var_smoothing=0.1)]).fit(X, y)
     assert model.predict_members(X).dtype == np.float32
     assert CredalEnsembleClassifier([GaussianNB()]).fit(X, y).predict_proba(X).dtype == float
 
@@ -469,28 +469,3 @@ def test_trees_are_smoothed_as_the_set_from_a_forest_is():
     expected = cl.ConvexHull.from_forest(model._whole, X, smoothing=0.5).members
     assert_array_equal(model.predict_members(X), expected)
     assert model.predict_members(X).min() > 0
-
-
-# ---------------------------------------------------------------- identical members
-
-
-@pytest.mark.parametrize("kind", [CredalEnsembleClassifier, CredalWrapperClassifier])
-def test_clones_that_come_out_equal_are_reported(kind):
-    # Logistic regression has a random_state, which its default solver does not use.
-    X, y = load_iris(return_X_y=True)
-    estimator = LogisticRegression(max_iter=1000)
-    message = r"all 5 members are equal, .* epistemic uncertainty is 0; pass bootstrap=True"
-    with pytest.warns(UserWarning, match=message) as caught:
-        kind(estimator, 5).fit(X, y)
-    assert caught[0].filename == __file__
-    model = kind(estimator, 5, bootstrap=True, random_state=0).fit(X, y)  # the suggestion
-    assert (model.predict_uncertainty(X).epistemic > 0).mean() > 0.5
-
-
-def test_identical_candidates_of_relative_likelihood_are_reported():
-    X, y = load_iris(return_X_y=True)
-    model = RelativeLikelihoodClassifier(
-        LogisticRegression(max_iter=1000), n_candidates=3, samples=None, alpha=0.5
-    )
-    with pytest.warns(UserWarning, match="members are equal"):
-        model.fit(X, y)

@@ -25,7 +25,7 @@ DEFAULT_THREADS = 0
 
 def num_threads() -> int:
     """Return the number of kernel threads: ``CREDALENS_NUM_THREADS``, or the available cores."""
-    return _kernels.wanted_threads()
+    return _kernels.default_num_threads()
 
 
 def rows_in_cache(floats: int) -> int:
@@ -208,9 +208,9 @@ def first_invalid_row(array: Array, tolerance: float) -> int:
         and _is_readable(array, kind)
     ):
         rows = array.reshape(-1, array.shape[-1])
-        return _kernels.first_bad_row(rows, tolerance, DEFAULT_THREADS)
+        return _kernels.first_invalid_row(rows, tolerance, DEFAULT_THREADS)
     for start, _, (block,) in blocks((array,), (1,), large=True):
-        bad = _kernels.first_bad_row(block, tolerance, DEFAULT_THREADS)
+        bad = _kernels.first_invalid_row(block, tolerance, DEFAULT_THREADS)
         if bad >= 0:
             return start + bad
     return -1

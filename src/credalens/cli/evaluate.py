@@ -13,6 +13,7 @@ from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, changed
 from credalens.cli.predictions import open_predictions, skipped_path, write_skipped
 
 if TYPE_CHECKING:
+    from credalens.engine.results import ScoreDataset
     from credalens.evaluation.best_score import BestScore
     from credalens.evaluation.bootstrap import BootstrapResult
     from credalens.evaluation.diagnosis import MemberDiagnosis
@@ -241,7 +242,6 @@ def _evaluate_folder(
 ) -> Evaluation:
     """Evaluate a folder of scores; without bootstrap, block by block for any number of rows."""
     from credalens.engine.results import ScoreDataset
-    from credalens.evaluation.selection import streamed_quality
 
     dataset = ScoreDataset(Path(inputs.files[0]), inputs.labels, inputs.ignored)
     if dataset.unlabelled:
@@ -251,22 +251,37 @@ def _evaluate_folder(
     if settings["n_resamples"] and dataset.rows > HELD_ROWS:
         note(f"no bootstrap intervals above {HELD_ROWS} rows", common.quiet)
         settings["n_resamples"] = 0
-    best = None
-    if settings["n_resamples"]:
+    if dataset.rows <= HELD_ROWS:
         loaded = dataset.load(dataset.names, HELD_ROWS)
         qualities, best = _qualities(*loaded, settings, common)
     else:
-        qualities = {}
-        with progress("ordering", common.quiet, rows=True) as update:
-            for i, name in enumerate(dataset.ranked):
-                update(i * dataset.rows, len(dataset.ranked) * dataset.rows)
-                blocks = dataset.blocks(dataset.columns(name))
-                qualities[name] = streamed_quality(blocks, dataset.rows, settings["n_bins"])
+        qualities, best = _streamed_qualities(dataset, settings["n_bins"], common)
     seed = settings["random_state"]
     _note_missing_baselines(dataset.names, common)
     return Evaluation(
-        dataset.rows, qualities, lambda: dataset.load(selected, HELD_ROWS, seed), best=best
+        dataset.rows,
+        qualities,
+        lambda: dataset.load(selected, HELD_ROWS, seed),
+        best=best,
+        majority_class=dataset.majority_class(),
     )
+
+
+def _streamed_qualities(
+    dataset: "ScoreDataset", bins: int, common: CommonOptions
+) -> tuple[dict[str, "BootstrapResult"], "BestScore"]:
+    """Return the curves of each score, computed block by block, and the best one."""
+    from credalens.evaluation.best_score import best_score
+    from credalens.evaluation.selection import streamed_quality
+
+    qualities = {}
+    with progress("ordering", common.quiet, rows=True) as update:
+        for i, name in enumerate(dataset.ranked):
+            update(i * dataset.rows, len(dataset.ranked) * dataset.rows)
+            blocks = dataset.blocks(dataset.columns(name))
+            qualities[name] = streamed_quality(blocks, dataset.rows, bins)
+    areas = {name: float(quality.auc[0]) for name, quality in qualities.items()}
+    return qualities, best_score([], areas, areas, n_resamples=0)
 
 
 def _note_missing_baselines(names: Sequence[str], common: CommonOptions) -> None:

@@ -10,6 +10,7 @@ from credalens.cli.options import CommonOptions, Inputs, MeasureOptions
 
 if TYPE_CHECKING:
     from credalens.engine.job import PartitionResult
+    from credalens.evaluation.agreement import RowSample
     from credalens.evaluation.scores import ScoreColumns
     from credalens.io import Chunk, Ensemble
 
@@ -27,7 +28,7 @@ class OpenPredictions:
     skipped: list[Any] = field(default_factory=list)
     #: What was found while the rows were read.
     findings: "ReadingFindings" = field(default_factory=lambda: ReadingFindings())
-    #: Whether to look for models that distort the uncertainty among the first rows.
+    #: Whether to look for models that distort the uncertainty, in a sample of the rows.
     diagnose: bool = True
     #: Number of notes of the ensemble that were printed.
     _printed: int = 0
@@ -62,22 +63,24 @@ class OpenPredictions:
                 self.skipped += result[0].dropped
                 self.findings.add(result[0])
                 self._print_notes()
-                if self.findings.has_sample:
-                    self._print_comparison()
                 yield result
                 update(result[0].stop, total)
         self.report_findings()
 
-    def inspect_first_rows(self) -> None:
-        """Read the first rows for the comparison of the models, before workers read all."""
+    def inspect_sample(self) -> None:
+        """Read some rows for the comparison of the models, before workers read all."""
+        import numpy as np
+
         from credalens.evaluation.agreement import sample_rows
 
         ensemble = self.ensemble
         rows = sample_rows(len(ensemble.names), ensemble.n_classes)
-        stop = rows if ensemble.n_rows is None else min(rows, ensemble.n_rows)
+        total = rows if ensemble.n_rows is None else ensemble.n_rows
+        size = min(rows // 10 or 1, total)
         # A worker reports invalid rows, after those before them are finished.
-        for chunk in ensemble.chunks(rows, 0, skip=True, stop=stop):
-            self.findings.compare(chunk)
+        for start in np.linspace(0, total - size, min(10, total // size)).astype(int).tolist():
+            for chunk in ensemble.chunks(size, start, skip=True, stop=start + size):
+                self.findings.compare(chunk)
         self._print_comparison()
 
     def _print_notes(self) -> None:
@@ -105,10 +108,9 @@ class ReadingFindings:
     def __init__(self) -> None:
         self.deviation = 0.0
         self.unlabelled = self.ignored = 0
-        self._sample: list[Any] | None = []
+        self._sample: RowSample | None = None
+        self._labels: RowSample | None = None
         self._soft = self._reported = False
-        #: Whether enough rows were read to compare the models.
-        self.has_sample = False
 
     def add(self, chunk: "Chunk") -> None:
         """Add a chunk of rows; those of the second pass of a command are ignored."""
@@ -124,33 +126,31 @@ class ReadingFindings:
         self.ignored += part.ignored
 
     def compare(self, chunk: "Chunk") -> None:
-        """Keep the first rows, to compare the models."""
-        from credalens.evaluation.agreement import sample_rows
+        """Add rows to the sample from which the models are compared."""
+        from credalens.evaluation.agreement import RowSample, sample_rows
 
         self._soft |= chunk.label_distributions is not None
         if self._sample is None:
-            return
-        taken = sum(len(members) for members, _ in self._sample)
-        wanted = sample_rows(*chunk.members.shape[1:]) - taken
-        labels = None if chunk.labels is None else chunk.labels[:wanted].copy()
-        self._sample.append((chunk.members[:wanted].copy(), labels))
-        self.has_sample = len(chunk.members) >= wanted
+            limit = sample_rows(*chunk.members.shape[1:])
+            self._sample = RowSample(limit)
+            self._labels = None if chunk.labels is None else RowSample(limit)
+        self._sample.add(chunk.members)
+        if self._labels is not None and chunk.labels is not None:
+            self._labels.add(chunk.labels)
 
     def comparison(self, names: tuple[str, ...], diagnose: bool) -> list[str]:
         """Return the warnings about models, nothing if they were returned before."""
-        import numpy as np
-
         from credalens.evaluation.agreement import member_agreement
 
-        sample, self._sample, self.has_sample = self._sample, None, False
-        if not sample or len(names) < 2:
+        sample, self._sample = self._sample, None
+        if sample is None or len(names) < 2:
             return []
-        members = np.concatenate([part for part, _ in sample])
+        members = sample.rows()
         agreement = member_agreement(members)
         found = agreement.warnings(names)
-        labels = [part for _, part in sample if part is not None]
         if diagnose and not agreement.permuted_classes and not agreement.permuted_rows:
-            found += _distorting(members, np.concatenate(labels) if labels else None, names)
+            labels = None if self._labels is None else self._labels.rows()
+            found += _distorting(members, labels, names)
         return found
 
     def report(self, ensemble: "Ensemble") -> list[str]:
@@ -179,7 +179,7 @@ class ReadingFindings:
 
 
 def _distorting(members: Any, labels: Any, names: tuple[str, ...]) -> list[str]:
-    """Return a warning about each model that distorts the uncertainty of the first rows."""
+    """Return a warning about each model that distorts the uncertainty of a sample."""
     from credalens._validation import counted
     from credalens.evaluation import diagnose_members
 
@@ -190,8 +190,8 @@ def _distorting(members: Any, labels: Any, names: tuple[str, ...]) -> list[str]:
         )
     d = diagnose_members(members, labels, names)
     return [
-        f"model {d.verdicts[m]} (first {counted(d.n_instances, 'row')}); check it with credalens "
-        "diagnose, or leave its file out"
+        f"model {d.verdicts[m]} ({counted(d.n_instances, 'row')} compared); check it with "
+        "credalens diagnose, or leave its file out"
         for m in d.spoilers
     ]
 

@@ -81,7 +81,7 @@ def score_partitions(
     job = ScoreJob(predictions.ensemble, predictions.columns, output.absolute(), settings,
                    inputs.chunk_rows, inputs.skip, common.threads)  # fmt: skip
     folder = job.prepare()
-    predictions.inspect_first_rows()
+    predictions.inspect_sample()
     with locked(output):
         finished, total = folder.open(inputs.skip), predictions.ensemble.n_rows
         if finished:

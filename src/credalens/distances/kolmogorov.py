@@ -52,7 +52,7 @@ class Kolmogorov(Distance):
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
         def kernel(block: Array, diameter: Array) -> None:
-            _kernels.cumulative_diameter(block, diameter, DEFAULT_THREADS)
+            _kernels.kolmogorov_diameter(block, diameter, DEFAULT_THREADS)
 
         (diameter,) = map_instances(kernel, points, [()], large=True)
         return np.asarray(diameter)

@@ -191,7 +191,7 @@ class MMD(Distance):
 
         def kernel(block: Array, diameter: Array) -> None:
             # Differences and not the Gram matrix, so that equal members have distance 0.
-            _kernels.square_diameter(block, vertices, diameter, DEFAULT_THREADS)
+            _kernels.squared_euclidean_diameter(block, vertices, diameter, DEFAULT_THREADS)
             np.sqrt(diameter, out=diameter)
 
         (diameter,) = map_instances(kernel, points, [()], large=True)

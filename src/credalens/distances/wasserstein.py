@@ -299,6 +299,6 @@ def _diameter_on_edges(edges: Edges, block: Array, diameter: Array) -> None:
     if len(edges.length) == 0:
         diameter[:] = 0.0
     else:
-        _kernels.edge_diameter(
+        _kernels.tree_wasserstein_diameter(
             block, edges.order, edges.start, edges.stop, edges.length, diameter, DEFAULT_THREADS
         )

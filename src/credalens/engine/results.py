@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,28 @@ class ScoreDataset:
     @property
     def ranked(self) -> list[str]:
         """Names of the scores by which rows can be ranked: columns, and pairs of them."""
-        stems = [name.removesuffix("_lower") for name in self.names if name.endswith("_lower")]
-        pairs = [f"{stem} (interval)" for stem in stems if f"{stem}_upper" in self.names]
-        return [*self.names, *pairs]
+        found = []
+        for name in self.names:
+            found.append(name)
+            stem = name.removesuffix("_upper")
+            if stem != name and f"{stem}_lower" in self.names:
+                found.append(f"{stem} (interval)")
+        return found
+
+    def majority_class(self) -> float:
+        """Return the share of the most frequent label."""
+        counts: Counter[Any] = Counter()
+        if self._labels is not None:
+            for start in range(0, len(self._labels), BLOCK_ROWS):
+                labels = self._indices(self._labels, start, BLOCK_ROWS)
+                counts.update(labels[labels >= 0].tolist())
+            return max(counts.values()) / counts.total()
+        for path, _ in self._parts:
+            with read_errors(str(path)), open_parquet(str(path)) as file:
+                for batch in file.iter_batches(BLOCK_ROWS, columns=["label"]):
+                    for entry in batch.column("label").drop_null().value_counts():
+                        counts[entry["values"].as_py()] += entry["counts"].as_py()
+        return max(counts.values()) / counts.total()
 
     def blocks(self, names: Sequence[str]) -> Callable[[], Iterator[ScoredBlock]]:
         """Return a function that iterates over all rows, with these columns of scores."""
@@ -99,17 +119,23 @@ class ScoreDataset:
 
     def _compare(self, predicted: Array, file: LabelFile, row: int) -> tuple[Array, Array]:
         """Return which predictions from `row` on equal the labels in a file, and which have one."""
+        labels = self._indices(file, row, len(predicted))
+        if not isinstance(self._classes, int):
+            names = tuple(self._classes)
+            predicted = np.array([names.index(name) for name in predicted.tolist()])
+        return np.asarray(labels == predicted), np.asarray(labels >= 0)
+
+    def _indices(self, file: LabelFile, row: int, count: int) -> Array:
+        """Return the class indices of labels in a file, negative for missing ones."""
         names = None if isinstance(self._classes, int) else tuple(self._classes)
         n_classes = self._classes if names is None else len(names)
-        raw = file[row : row + len(predicted)]
+        raw = file[row : row + count]
         labels = row_labels(raw, names, n_classes, self._ignore).indices
         if (labels == UNKNOWN).any():
             first = int(np.argmax(labels == UNKNOWN))
             fix = label_fix(raw, raw[first], names, n_classes)
             raise_file_error(file.path, f"has the label {raw[first]!s}", fix, row=row + first)
-        if names is not None:
-            predicted = np.array([names.index(name) for name in predicted.tolist()])
-        return np.asarray(labels == predicted), np.asarray(labels >= 0)
+        return np.asarray(labels)
 
     def load(
         self, names: Sequence[str], most: int, random_state: Any = 0

@@ -11,7 +11,7 @@ import numpy as np
 from credalens._backend import Array
 
 #: Rows, and numbers, of a sample.
-SAMPLE_ROWS, SAMPLE_NUMBERS = 2000, 1 << 24
+SAMPLE_ROWS, SAMPLE_NUMBERS = 2000, 1 << 23
 #: Fewest rows from which an order is judged.
 LEAST_ROWS = 20
 
@@ -57,8 +57,8 @@ class Agreement:
             *first, last = (names[m] for m in group)
             shown = first if len(first) <= 5 else [*first[:4], f"{len(first) - 4} others"]
             found.append(
-                f"models {', '.join(shown)} and {last} are identical on the first {rows}; every "
-                "copy of a file counts in the vote"
+                f"models {', '.join(shown)} and {last} are identical ({rows} compared); every copy "
+                "of a file counts in the vote"
             )
         for one in self.permuted_classes:
             found.append(
@@ -83,6 +83,43 @@ def _class_fix(one: PermutedClasses) -> str:
     if len(one.order) <= 20:
         return f"save p[:, {one.order.tolist()}] of its predictions p, or class names in each file"
     return "save class names in each file, by which columns are then matched"
+
+
+class RowSample:
+    """Rows at equal distances of a stream, between `limit` and twice as many, or all of fewer.
+
+    The first rows alone would mislead: files are often sorted by class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sample = RowSample(2)
+    >>> for start in range(0, 12, 3):
+    ...     sample.add(np.arange(start, start + 3))
+    >>> sample.rows()
+    array([0, 4, 8])
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._parts: list[Array] = []
+        self._kept = self._seen = 0
+        self._step = 1
+
+    def add(self, rows: Array) -> None:
+        """Add the next rows of the stream."""
+        part = rows[-self._seen % self._step :: self._step].copy()
+        self._seen += len(rows)
+        self._parts.append(part)
+        self._kept += len(part)
+        while self._kept > 2 * self.limit:
+            self._parts = [self.rows()[::2].copy()]
+            self._kept = len(self._parts[0])
+            self._step *= 2
+
+    def rows(self) -> Array:
+        """Return the sample."""
+        return np.concatenate(self._parts)
 
 
 def sample_rows(n_members: int, n_classes: int) -> int:

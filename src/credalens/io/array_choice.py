@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from credalens._row_kinds import distribution_axis
 from credalens.io.array_stores import ArrayInfo, ArrayStore
@@ -19,7 +21,8 @@ PROBABILITIES = ("probs", "prob", "probabilities", "probability", "proba", "prob
 PREDICTIONS = ("predictions", "preds", "pred", "y_pred", "y_score", "outputs", "output", "scores",
                "arr_0")  # fmt: skip
 LOGITS = ("logits", "logit", "pred_logits", "y_logits")
-LOG_PROBABILITIES = ("logprobs", "log_probs", "logprob", "log_softmax", "log_probabilities")
+LOG_PROBABILITIES = ("logprobs", "log_probs", "logprob", "log_softmax", "log_probabilities",
+                     "top_logprobs")  # fmt: skip
 #: Names of the axes of arrays with 1, 2 and 3 axes.
 DEFAULT_AXES = {1: ("rows",), 2: ("rows", "classes"), 3: ("rows", "models", "classes")}
 AXES = ("models", "rows", "classes")
@@ -72,14 +75,14 @@ def choose_arrays(store: ArrayStore, options: ReadOptions) -> ArrayChoice:
     name, note = _predictions(store, options)
     axes = axes_of(store, name, options)
     shape = arrays[name].shape
-    n = shape[axes.index("rows")]
     n_classes = shape[axes.index("classes")] if "classes" in axes else 1
     group = _group(name)  # of an HDF5 file
     others = {
         key: info for key, info in arrays.items() if key != name and _group(key) in ("", group)
     }
-    labels = _labels(store, others, options, n, n_classes)
-    ids = _per_row(store.path, others, ID_NAMES, ("ids", "id"), n)
+    fix = _RowsFix(store.path, shape, axes)
+    labels = _labels(store, others, options, fix, n_classes)
+    ids = _per_row(others, ID_NAMES, ("ids", "id"), fix)
     if options.id == "none":
         ids = None
     names = next(
@@ -115,6 +118,7 @@ def _predictions(store: ArrayStore, options: ReadOptions) -> tuple[str, str]:
             problem = f"contains {_listed({key: arrays[key] for key in same})}"
             raise_file_error(path, problem, f"name the predictions, e.g. --key {same[0]}")
         if known:
+            _check_unnamed(path, known[0], {key: arrays[key] for key in fitting})
             return known[0], ""
         floats = [key for key in fitting if arrays[key].dtype.kind == "f"]
         if len(floats) > 1:
@@ -123,6 +127,16 @@ def _predictions(store: ArrayStore, options: ReadOptions) -> tuple[str, str]:
         if floats:
             return floats[0], f"the predictions are read from the array {floats[0]!r}"
     return _raise_no_predictions(store, listed)
+
+
+def _check_unnamed(path: str, name: str, fitting: Mapping[str, ArrayInfo]) -> None:
+    """Raise if arrays that ``numpy.savez`` named by their position have the same shape."""
+    same = [key for key, info in fitting.items() if info.shape == fitting[name].shape
+            and re.fullmatch(r"arr_\d+", key)]  # fmt: skip
+    if name in same and len(same) > 1:
+        problem = f"contains {_listed({key: fitting[key] for key in same})}"
+        fix = f"save numpy.stack(models, axis=1), or name the predictions, e.g. --key {name}"
+        raise_file_error(path, problem, fix)
 
 
 def _fits(info: ArrayInfo, least_classes: int, axes: int) -> bool:
@@ -181,7 +195,7 @@ def _raise_dense(store: ArrayStore, name: str) -> None:
     what = f"{name} has" if name else "has"
     raise_file_error(
         store.path,
-        f"{what} shape {info.shape}, predictions for every pixel",
+        f"{what} shape {info.shape}, like predictions for every pixel",
         f"save one row per pixel: {moved}.reshape(-1, {classes})",
     )
 
@@ -219,11 +233,50 @@ def axes_of(store: ArrayStore, name: str, options: ReadOptions) -> tuple[str, ..
     return DEFAULT_AXES[len(shape)]
 
 
+def axes_with_rows(shape: Sequence[int], axes: Sequence[str], count: int) -> str:
+    """Return the option that gives the rows the axis of `count` entries; nothing without one.
+
+    Examples
+    --------
+    >>> axes_with_rows((3, 60, 4), ("rows", "models", "classes"), 60)
+    '--axes models,rows,classes'
+    """
+    names, i = list(axes), axes.index("rows")
+    if count not in shape or shape[i] == count:
+        return ""
+    j = list(shape).index(count)
+    names[i], names[j] = names[j], names[i]
+    return f"--axes {','.join(names)}"
+
+
+@dataclass(frozen=True)
+class _RowsFix:
+    """Shape and axes of the predictions, for the errors about arrays of other lengths."""
+
+    path: str
+    shape: tuple[int, ...]
+    axes: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return self.shape[self.axes.index("rows")]
+
+    def raise_for(self, name: str, info: ArrayInfo) -> NoReturn:
+        """Raise the error for an array that does not have one entry per row."""
+        if info.dtype.hasobject:
+            raise_pickled(self.path, name)
+        option = axes_with_rows(self.shape, self.axes, max(info.shape, default=0))
+        fix = f"save shape ({self.n_rows},), one entry per row"
+        if option:
+            fix = f"the predictions have shape {self.shape}: if its axes are so, pass {option}"
+        raise_file_error(self.path, f"{name} has shape {info.shape}", fix)
+
+
 def _labels(
     store: ArrayStore,
     arrays: Mapping[str, ArrayInfo],
     options: ReadOptions,
-    n: int,
+    fix: _RowsFix,
     n_classes: int,
 ) -> str | None:
     if options.label == "none":
@@ -233,29 +286,27 @@ def _labels(
         if not found:
             problem = f"has no array {options.label_key!r} (--label-key)"
             raise_file_error(store.path, problem, f"it has {_listed(store.arrays)}")
-        return found[0]
-    return _per_row(store.path, arrays, LABEL_NAMES, ("labels", "label"), n, max(n_classes, 2))
+        arrays = {found[0]: store.arrays[found[0]]}
+        return _per_row(arrays, [_base(found[0])], [_base(found[0])], fix, max(n_classes, 2))
+    return _per_row(arrays, LABEL_NAMES, ("labels", "label"), fix, max(n_classes, 2))
 
 
 def _per_row(
-    path: str,
     arrays: Mapping[str, ArrayInfo],
     names: Sequence[str],
     strict: Sequence[str],
-    n: int,
+    fix: _RowsFix,
     n_classes: int = 1,
 ) -> str | None:
     """Return the first array with one entry, or one per class, for each row.
 
     An array with a name in `strict` must have such a shape.
     """
-    shapes = {(n,), (n, 1), (n, n_classes)}
+    n = fix.n_rows
+    shapes = {(n,), (n, 1), (1, n), (n, n_classes)}
     for name in find_arrays(arrays, *names):
         if arrays[name].shape in shapes and not arrays[name].dtype.hasobject:
             return name
         if _base(name) in strict:
-            if arrays[name].dtype.hasobject:
-                raise_pickled(path, name)
-            problem = f"{name} has shape {arrays[name].shape}"
-            raise_file_error(path, problem, f"save shape ({n},), one entry per row")
+            fix.raise_for(name, arrays[name])
     return None

@@ -6,7 +6,7 @@ import io
 import struct
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, ClassVar, NamedTuple
 
@@ -270,17 +270,36 @@ class TorchStore(ArrayStore):
                 "run code",
                 "save tensors: torch.save({'probs': probs, 'labels': labels}, path)",
             )
+        tensors = {k: v for k, v in _leaves(found) if isinstance(v, torch.Tensor)}
         if isinstance(found, list | tuple):
-            found = {str(i): value for i, value in enumerate(found)}
-        if not isinstance(found, dict):
-            found = {"": found}
-        tensors = {str(k): v for k, v in found.items() if isinstance(v, torch.Tensor)}
+            self._check_list([t for t in tensors.values() if t.ndim == 2 and t.shape[1] > 1])
         dense = {name: t.detach().to_dense() for name, t in tensors.items()}
         return {name: t for name, t in dense.items() if t.ndim and not t.is_complex()}
+
+    def _check_list(self, tables: list[Any]) -> None:
+        """Raise if a list has several predictions, which may be those of models or of batches."""
+        if len(tables) > 1 and len({t.shape[1] for t in tables}) == 1:
+            shapes = ", ".join(str(tuple(t.shape)) for t in tables[:3])
+            raise_file_error(
+                self.path,
+                f"contains a list of {len(tables)} tensors {shapes}",
+                "save torch.cat(list) if these are batches, torch.stack(list, 1) if models",
+            )
 
     def reader(self, stack: ExitStack, name: str, axis: int, start: int) -> Reader:
         """Return a function that reads ranges, see `ArrayStore.reader`."""
         return _slicer(self._tensors[name].numpy(), axis)
+
+
+def _leaves(found: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in nested dicts and lists, with their keys joined by slashes."""
+    if isinstance(found, list | tuple):
+        found = {str(i): value for i, value in enumerate(found)}
+    if not isinstance(found, dict):
+        yield prefix, found
+        return
+    for key, value in found.items():
+        yield from _leaves(value, f"{prefix}/{key}" if prefix else str(key))
 
 
 def _slicer(array: Any, axis: int) -> Reader:

@@ -11,7 +11,7 @@ import numpy as np
 from credalens._backend import Array
 from credalens._row_kinds import BFLOAT16_ROUNDING
 from credalens.io import array_stores
-from credalens.io.array_choice import choose_arrays, content_of
+from credalens.io.array_choice import axes_with_rows, choose_arrays, content_of
 from credalens.io.source import ARRAY_OPTIONS, Block, ReadOptions, Source
 from credalens.io.streams import ByteStream
 
@@ -68,15 +68,15 @@ class ArraySource(Source):
         with ExitStack() as stack:
             read = self._store.reader(stack, chosen.predictions, self._row_axis, start)
             others = [
-                None if name is None else self._store.reader(stack, name, 0, start)
+                None
+                if name is None
+                else self._store.reader(stack, name, self._axis_of(name), start)
                 for name in (chosen.labels, chosen.ids)
             ]
             for first in range(start, end, rows):
                 last = min(first + rows, end)
                 labels, ids = (None if one is None else one(first, last) for one in others)
-                if ids is not None and ids.ndim == 2:
-                    ids = ids[:, 0]
-                yield Block(self._native(read(first, last)), labels, ids)
+                yield self._block(read(first, last), labels, ids)
 
     def rows_at(self, rows: Array) -> Block | None:
         """Return rows in any order from a memory map."""
@@ -86,12 +86,20 @@ class ArraySource(Source):
         values, labels, ids = mapped
         if values is None:
             return None
-        found = self._native(values.take(rows, axis=self._row_axis))
-        return Block(
-            found,
-            None if labels is None else labels[rows],
-            None if ids is None else ids.reshape(len(ids), -1)[rows, 0],
+        own, ids = (
+            None if array is None or name is None else array.take(rows, axis=self._axis_of(name))
+            for array, name in ((labels, chosen.labels), (ids, chosen.ids))
         )
+        return self._block(values.take(rows, axis=self._row_axis), own, ids)
+
+    def _axis_of(self, name: str) -> int:
+        """Return the axis of the rows of labels or identifiers, which may be a row vector."""
+        return 0 if self._store.arrays[name].shape[0] == self.n_rows else 1
+
+    def _block(self, values: Array, labels: Array | None, ids: Array | None) -> Block:
+        if labels is not None and self._axis_of(self._chosen.labels or "") == 1:
+            labels = labels[0]
+        return Block(self._native(values), labels, None if ids is None else ids.reshape(-1))
 
     def _native(self, values: Array) -> Array:
         """Return ``(r, M, K)`` in a native floating-point dtype of at most 8 bytes."""
@@ -110,6 +118,11 @@ class ArraySource(Source):
         together = self._store.chunk_rows(self._chosen.predictions, self._row_axis)
         n = self.n_rows or 0
         return [*range(0, n, max(1, rows // together) * together), n]
+
+    def other_rows_fix(self, count: int) -> str:
+        """Return what to do if there are `count` labels, as entries on another axis."""
+        option = axes_with_rows(self.shape, self.axes, count)
+        return option and f"{self.path} has shape {self.shape}: if its axes are so, pass {option}"
 
     def axes_option(self, axis: int) -> str:
         """Return the option that states that `axis` of the blocks ``(r, M, K)`` has the classes.

@@ -11,7 +11,16 @@ import numpy as np
 from credalens._backend import Array
 from credalens._extras import require
 from credalens.io.array_choice import content_of, known_names
-from credalens.io.columns import ID_NAMES, LABEL_NAMES, PANDAS_INDEX, assign_columns, find_known
+from credalens.io.class_columns import sum_to_one
+from credalens.io.columns import (
+    ID_NAMES,
+    LABEL_NAMES,
+    OTHER_NAMES,
+    PANDAS_INDEX,
+    assign_columns,
+    columns_option,
+    find_known,
+)
 from credalens.io.source import Block, ReadOptions, Source, find_names, raise_file_error
 
 pa = require("pyarrow", "cli")
@@ -34,7 +43,7 @@ class ArrowRows:
         schema = sample.schema
         index = (schema.pandas_metadata or {}).get("index_columns", ())
         index = [name for name in index if isinstance(name, str) and name in schema.names]
-        names, nested = _candidates(path, schema, options)
+        names, nested, note = _candidates(path, sample, options)
         first = {name: _sample_values(sample[name]) for name in names}
         if nested is not None:
             options = replace(options, columns=(nested,))
@@ -42,7 +51,7 @@ class ArrowRows:
         self.types = {name: schema.field(name).type for name in roles.names}
         self.n_members, self.n_classes = 1, len(roles.classes)
         self.class_names: tuple[str, ...] | None = roles.classes
-        self.content, self.notes = "", roles.notes
+        self.content, self.notes = "", (*note, *roles.notes)
         self._depth, self._fields = 0, ""
         if len(roles.classes) == 1 and _is_nested(self.types[roles.classes[0]]):
             self._read_nested(path, sample[roles.classes[0]])
@@ -88,7 +97,7 @@ class ArrowRows:
     def _read_scored(self, path: str, column: Any) -> None:
         """Find the classes of lists such as ``[{"label": "cat", "score": 0.9}, ...]``."""
         fields = [field.name for field in column.type.value_type]
-        labels, scores = find_known(fields, LABEL_NAMES), find_names(fields, *SCORES)
+        labels, scores = find_known(fields, SCORED), find_names(fields, *SCORES)
         if not labels or not scores:
             problem = f"has records of {', '.join(fields)}"
             raise_file_error(path, problem, "save records with a label and a score")
@@ -96,6 +105,7 @@ class ArrowRows:
         if first is None:
             raise_file_error(path, "has no row with scores", "save at least one")
         self._fields, self._label, self._score = "scored", labels[0], scores[0]
+        self.content = self.content or content_of(scores[0])
         # In any order that does not depend on the scores of the first row.
         self.class_names = tuple(sorted(str(record[labels[0]]) for record in first))
         self.n_classes = len(self.class_names)
@@ -164,33 +174,58 @@ class ArrowRows:
         return values, errors
 
 
-#: Names of the score in a record.
+#: Names of the score, and of the class, in a record.
 SCORES = ("score", "prob", "probability", "p", "value", "confidence", "logit", "logprob")
+SCORED = (*LABEL_NAMES, "token", "choice", "option", "answer", "name", "text")
 
 
-def _candidates(path: str, schema: Any, options: ReadOptions) -> tuple[list[str], str | None]:
-    """Return the columns to select from, and the column of lists or records if there is one."""
+def _candidates(
+    path: str, sample: Any, options: ReadOptions
+) -> tuple[list[str], str | None, tuple[str, ...]]:
+    """Return the columns to select from, the column of lists or records if there is one, and notes.
+
+    Without a known name, the only column of lists is chosen, unless other columns sum to 1.
+    """
+    schema = sample.schema
     names = list(schema.names)
     if options.columns is not None:
-        return names, None
+        return names, None, ()
     nested = [name for name in names if _holds_numbers(schema.field(name).type)]
     chosen = find_names(nested, *known_names(options.logits))
+    note: tuple[str, ...] = ()
     if options.key is not None:
         chosen = find_names(names, options.key)
         if not chosen:
             problem = f"has no column {options.key!r} (--key)"
             raise_file_error(path, problem, f"its columns are {', '.join(names)}")
-    numeric = [n for n in names if _is_numeric(schema.field(n).type)]
-    known = {*find_known(names, (*ID_NAMES, *LABEL_NAMES)), *PANDAS_INDEX}
-    if not chosen and nested and all(name in known for name in numeric):
+    elif nested and not chosen and not _has_class_columns(path, sample, nested, options):
         if len(nested) > 1:
             fix = f"name the predictions, e.g. --key {nested[0]}"
             raise_file_error(path, f"has lists in {', '.join(nested)}", fix)
-        chosen = nested
+        chosen, note = nested, (f"the predictions are read from the column {nested[0]!r}",)
     if not chosen:
-        return [name for name in names if not _is_nested(schema.field(name).type)], None
+        return [name for name in names if not _is_nested(schema.field(name).type)], None, ()
     others = {*find_known(names, (*LABEL_NAMES, *ID_NAMES)), options.label, options.id}
-    return [name for name in names if name == chosen[0] or name in others], chosen[0]
+    return [name for name in names if name == chosen[0] or name in others], chosen[0], note
+
+
+def _has_class_columns(path: str, sample: Any, nested: Sequence[str], options: ReadOptions) -> bool:
+    """Return whether a table with lists of numbers has a column for each class instead."""
+    schema = sample.schema
+    numeric = [name for name in schema.names if _is_numeric(schema.field(name).type)]
+    known = {*find_known(schema.names, (*ID_NAMES, *LABEL_NAMES, *OTHER_NAMES)), *PANDAS_INDEX,
+             options.label, options.id}  # fmt: skip
+    free = [name for name in numeric if name not in known]
+    if len(free) < 2:
+        return False
+    values = np.stack([_sample_values(sample[name]) for name in free], axis=1)
+    if not sum_to_one(free, values, ()):
+        raise_file_error(
+            path,
+            f"has lists in {', '.join(nested)} and numbers in {', '.join(free)[:100]}",
+            f"name the predictions: pass --key {nested[0]} or {columns_option(free, schema.names)}",
+        )
+    return True
 
 
 def _sample_values(column: Any) -> Array:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
@@ -28,7 +29,8 @@ ID_NAMES = (
 LABEL_NAMES = (
     "label", "labels", "y_true", "true_label", "true_labels", "true_class", "ground_truth", "gt",
     "truth", "target", "targets", "y", "class", "class_label", "gold", "gold_label", "actual",
-    "label_id", "class_id", "class_idx", "label_idx", "y_test",
+    "label_id", "label_ids", "class_id", "class_idx", "label_idx", "y_test", "test_labels", "y_val",
+    "val_labels", "gt_label", "gt_labels",
 )  # fmt: skip
 #: Names of columns that describe a row and are neither classes nor labels.
 OTHER_NAMES = (
@@ -109,6 +111,8 @@ def assign_columns(
         return found
 
     indices = find_names(names, *index, *PANDAS_INDEX)
+    # The column after a separator at the end of every line is empty.
+    indices = [n for n in indices if sample[n].dtype.kind != "f" or not np.isnan(sample[n]).all()]
     labels, ids = find_known(names, LABEL_NAMES), find_known(names, ID_NAMES)
     classes = _classes(path, names, options, sample, {*labels, *ids, *indices}, find)
     label = _role(labels, classes, options.label, "--label-column", find)
@@ -116,13 +120,36 @@ def assign_columns(
     unique = [name for name in ids if len(set(sample[name].tolist())) == len(sample[name])]
     taken = (*classes, *(() if label is None else (label,)))
     identifier = _role([*sure, *unique, *indices], taken, options.id, "--id-column", find)
-    left_out = [name for name in names if name not in {*taken, identifier, *labels, *ids, *indices}]
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
+    if identifier is None and options.id is None and options.columns is None:
+        identifier = _unnamed_ids(names, taken, sample)
+        if identifier is not None:
+            notes.append(f"the column {identifier} is read as ids")
+    known = {*taken, identifier, *labels, *ids, *indices, ""}
+    left_out = [name for name in names if name not in known]
     if left_out and options.columns is None:
         what = f"columns {', '.join(left_out)} are" if len(left_out) > 1 else (
             f"column {left_out[0]} is")  # fmt: skip
-        notes = (f"the {what} not read as classes; --columns selects others",)
-    return ColumnRoles(classes, label, identifier, notes)
+        notes.append(f"the {what} not read as classes; --columns selects others")
+    return ColumnRoles(classes, label, identifier, tuple(notes))
+
+
+def _unnamed_ids(
+    names: Sequence[str], taken: Sequence[str], sample: Mapping[str, Array]
+) -> str | None:
+    """Return the only column of text with different values, like file names in any language."""
+    described = find_known(names, OTHER_NAMES)
+    found = []
+    for name in names:
+        values = sample[name].tolist()
+        if name in taken or name in described or sample[name].dtype.kind != "O":
+            continue
+        texts = {
+            value for value in values if isinstance(value, str) and re.fullmatch(r"\S+", value)
+        }
+        if len(texts) == len(values) > 1:
+            found.append(name)
+    return found[0] if len(found) == 1 else None
 
 
 def _classes(
@@ -144,16 +171,27 @@ def _classes(
     described = {*known, *find_known(names, OTHER_NAMES)}
     numeric = [name for name in free if sample[name].dtype.kind == "f"]
     if not numeric:
-        raise_file_error(path, "has no class columns", "name them by --columns")
+        _raise_no_numbers(path, free, sample)
     values = np.stack([sample[name] for name in numeric], axis=1)
     try:
         chosen = choose_class_columns(
-            numeric, values, described, sums=not (options.logits or options.rescaled)
+            numeric, values, described, logits=options.logits, rescaled=options.rescaled
         )
     except UndecidedError as doubt:
-        options_to_pass = " or ".join(columns_option(c, names) for c in doubt.choices)
-        raise_file_error(path, doubt.problem, f"pass {options_to_pass}")
+        choices = " or ".join(columns_option(c, names) for c in doubt.choices)
+        fix = ", ".join(filter(None, (f"pass {choices}", doubt.otherwise)))
+        raise_file_error(path, doubt.problem, fix)
     return tuple(chosen)
+
+
+def _raise_no_numbers(path: str, names: Sequence[str], sample: Mapping[str, Array]) -> NoReturn:
+    """Raise the error for a table without numbers, such as one with percent signs."""
+    percent = [name for name in names if re.fullmatch(r"[\d.,]+\s*%", str(sample[name][0]))]
+    if percent:
+        problem = f"column {percent[0]!r} is {sample[percent[0]][0]!r}, not a number"
+        raise_file_error(path, problem, "remove the percent signs, and pass --percent")
+    shown = f" ({names[0]} is {str(sample[names[0]][0])[:40]!r})" if names else ""
+    raise_file_error(path, f"has no column of numbers{shown}", "save one number per class")
 
 
 def columns_option(columns: Sequence[str], names: Sequence[str]) -> str:

@@ -20,7 +20,9 @@ def check_shapes(sources: Sequence[Source]) -> None:
             own, other = getattr(source, f"n_{what}"), getattr(first, f"n_{what}")
             if None not in (own, other) and own != other:
                 problem = f"has {own} {what}, {first.path} {other}"
-                raise_file_error(source.path, problem, f"pass models of the same {what}")
+                single = [s.path for s in (first, source) if s.n_classes == 1]
+                labels = f", or --labels {single[0]} if it contains labels" if single else ""
+                raise_file_error(source.path, problem, f"pass models of the same {what}{labels}")
 
 
 def check_options(sources: Sequence[Source], options: ReadOptions, values: ValueOptions) -> None:

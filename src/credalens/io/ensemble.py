@@ -12,8 +12,9 @@ import numpy as np
 from credalens._backend import BLOCK_BYTES, Array
 from credalens._validation import counted
 from credalens.evaluation.labels import UNKNOWN
+from credalens.io.ids import first_difference
 from credalens.io.joining import join_by_id
-from credalens.io.labels import LabelFile, LabelTable, first_difference
+from credalens.io.labels import LabelFile, LabelTable
 from credalens.io.row_labels import RowLabels, label_fix, row_labels
 from credalens.io.source import Block, Source, raise_file_error
 from credalens.io.values import FIX_ROW, ValueOptions
@@ -247,6 +248,8 @@ class Ensemble:
             if i is not None:
                 problem = f"{name}: {_shown(own[i])} here, {_shown(first[i])} in {first_path}"
                 fix = "put the rows of all models in the same order"
+                if name == "labels":
+                    fix += ", or pass --label-column none if these are not the true classes"
                 raise_row_error(source, start + i, problem, fix)
         return first
 
@@ -317,17 +320,8 @@ def raise_label_count_error(
     """Raise the error for a file with more or fewer labels than there are rows."""
     expected = "fewer than rows" if rows is None else f"the models have {counted(rows, 'row')}"
     problem = f"has {counted(count, 'label')}, {expected}"
-    fix = "pass one for each row"
-    for source in sources:
-        shape: tuple[int, ...] | None = getattr(source, "shape", None)
-        axes: tuple[str, ...] = getattr(source, "axes", ())
-        if shape is not None and count in shape and shape[axes.index("rows")] != count:
-            names = list(axes)
-            i, j = names.index("rows"), shape.index(count)
-            names[i], names[j] = names[j], names[i]
-            fix = f"{source.path} has shape {shape}: if its axes are so, pass --axes "
-            fix += ",".join(names)
-    raise_file_error(path, problem, fix)
+    fixes = (source.other_rows_fix(count) for source in sources)
+    raise_file_error(path, problem, next(filter(None, fixes), "pass one for each row"))
 
 
 def raise_row_error(source: Source, row: int, problem: str, fix: str) -> NoReturn:

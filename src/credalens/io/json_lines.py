@@ -12,6 +12,7 @@ import numpy as np
 
 from credalens._backend import Array
 from credalens._extras import require
+from credalens._row_kinds import row_kind
 from credalens.io.arrow_rows import ArrowRows, read_columns
 from credalens.io.lines import read_head, whole_lines
 from credalens.io.source import (
@@ -64,13 +65,33 @@ def _open(path: str, stream: ByteStream, stack: ExitStack) -> IO[bytes]:
         found = json.loads(data)
     except ValueError:
         return io.BytesIO(data)  # JSON lines under another name
-    if isinstance(found, dict):
-        columns = {key: value for key, value in found.items() if isinstance(value, list)}
-        if not columns or len({len(value) for value in columns.values()}) > 1:
-            raise_file_error(path, "contains one object", "write a list of objects, one per row")
-        keys = list(columns)
-        found = [dict(zip(keys, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return io.BytesIO("".join(json.dumps(row) + "\n" for row in found).encode())
+    rows = _rows_of_object(path, found) if isinstance(found, dict) else found
+    return io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+def _rows_of_object(path: str, found: dict[str, Any]) -> list[Any]:
+    """Return the rows of one object, which has a list per column, or a list or object per row."""
+    inner: list[str] | None = None
+    columns = {key: value for key, value in found.items() if isinstance(value, list)}
+    if found and all(isinstance(value, dict) for value in found.values()):
+        inner = list(next(iter(found.values())))
+        columns = {key: [value.get(name) for name in inner] for key, value in found.items()}
+    if not columns or len({len(value) for value in columns.values()}) > 1:
+        raise_file_error(path, "contains one object", "write a list of objects, one per row")
+    if not _are_rows(columns):
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if inner is None:
+        return [{"id": key, LISTS: value} for key, value in columns.items()]
+    return [{"id": key, **dict(zip(inner, row, strict=True))} for key, row in columns.items()]
+
+
+def _are_rows(columns: dict[str, list[Any]]) -> bool:
+    """Return whether each list is a distribution, so that the names are identifiers of rows."""
+    try:
+        values = np.array(list(columns.values()), dtype=np.float64)
+    except (ValueError, TypeError):
+        return False
+    return values.ndim == 2 and row_kind(values) == "distributions" != row_kind(values.T)
 
 
 class JsonLinesSource(Source):
@@ -182,10 +203,13 @@ def _sample(path: str, stream: ByteStream) -> tuple[bytes, Any]:
 
 def _first_valid(path: str, text: bytes) -> Any:
     """Return the first line that is a record, if the lines together are not a table."""
+    problem = "has no line with a JSON object or a list of numbers"
     for line in text.splitlines():
         if line.strip():
             try:
                 return _table(line + b"\n")
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                continue
-    return raise_file_error(path, "has no line with a JSON object or a list of numbers", FIX)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                if line.lstrip().startswith((b"{", b"[")):
+                    problem = f"its first record is not a row of a table ({error})"
+                    return raise_file_error(path, problem, "write values of one type in each list")
+    return raise_file_error(path, problem, FIX)

@@ -15,7 +15,8 @@ from credalens._backend import Array
 from credalens.io.consistency import check_options, check_shapes, common_classes
 from credalens.io.ensemble import Ensemble, raise_label_count_error
 from credalens.io.formats import expand, open_source
-from credalens.io.labels import LabelFile, LabelTable, raise_no_columns, read_labels
+from credalens.io.label_files import LabelOptions, raise_no_columns, read_labels
+from credalens.io.labels import LabelFile, LabelTable
 from credalens.io.source import ReadOptions, Source
 from credalens.io.streams import file_stem
 from credalens.io.values import SIGMOID_NOTE, ValueOptions
@@ -123,9 +124,17 @@ def open_ensemble(
     known, orders, notes = common_classes(sources, class_names, n_classes)
     truth: LabelTable | LabelFile | None = None
     if labels is not None:
-        truth = _open_labels(labels, of_labels, sources, known or (), labels_on_disk)
+        about = LabelOptions(
+            of_labels.label,
+            of_labels.label_key,
+            known or (),
+            n_classes,
+            next((s.id_name for s in sources if s.id_name is not None), None),
+            of_labels.id != "none",
+        )
+        truth = _open_labels(labels, about, labels_on_disk)
     n = next((source.n_rows for source in sources if source.n_rows is not None), None)
-    if truth is not None and n is not None and len(truth) != n and truth.ids is None:
+    if truth is not None and n is not None and len(truth) != n and not truth.has_ids:
         raise_label_count_error(labels or "", len(truth), n, sources)
     return Ensemble(
         sources,
@@ -154,19 +163,12 @@ def _notes(sources: Sequence[Source]) -> list[str]:
     ]
 
 
-def _open_labels(
-    path: str,
-    options: ReadOptions,
-    sources: Sequence[Source],
-    classes: Sequence[str],
-    on_disk: bool,
-) -> LabelTable | LabelFile:
-    if on_disk:
-        if options.label is not None:
-            raise_no_columns(path)
-        return LabelFile(path)
-    id_name = next((s.id_name for s in sources if s.id_name is not None), None)
-    return read_labels(path, id_name, options.label, classes, options.label_key)
+def _open_labels(path: str, options: LabelOptions, on_disk: bool) -> LabelTable | LabelFile:
+    if not on_disk:
+        return read_labels(path, options)
+    if options.column is not None:
+        raise_no_columns(path)
+    return LabelFile(path)
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,22 +124,20 @@ def _equals_any(raw: Array, texts: Collection[str]) -> Array:
 def label_fix(raw: Array, label: Any, class_names: tuple[str, ...] | None, n_classes: int) -> str:
     """Return what to do about a label that is not a class, in view of all labels `raw`.
 
-    Labels from 1 to K without a 0 are not classes to ignore: they count from one. Nor are names of
-    classes that have no names.
+    If the label K occurs and 0 does not, labels may count from one, and ignoring K would be wrong.
+    Names of classes that have no names are not to be ignored either.
     """
     if raw.ndim == 2 and raw.shape[1] > 1:
         return "save one-hot rows, distributions or counts, which are not negative"
-    raw = raw.reshape(-1)
-    numbers = [canonical_text(x) for x in raw.tolist()]
-    present = {int(text) for text in numbers if text.isdecimal()}
-    if class_names is None and len(present) > 1 and min(present) == 1 and max(present) == n_classes:
-        fix = f"if these start at 1, pass --class-names 1-{n_classes}"
-        return f"labels are 0 to {n_classes - 1}; {fix}"
-    if class_names is None and not any(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in numbers):
+    texts = {canonical_text(x) for x in raw.reshape(-1).tolist()}
+    if class_names is None and not any(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in texts):
         return "the classes have no names: pass --class-names in the order of the columns"
     known = ", ".join((class_names or ())[:20])
-    if not has_numeric_names(class_names):
-        known += f"{' or ' if known else ''}0 to {n_classes - 1}"
+    if has_numeric_names(class_names):
+        return f"labels are {known}; pass --ignore-label {canonical_text(label)} or relabel"
+    known += f"{' or ' if known else ''}0 to {n_classes - 1}"
+    if str(n_classes) in texts and "0" not in texts:
+        return f"labels are {known}; if these start at 1, pass --class-names 1-{n_classes}"
     return f"labels are {known}; pass --ignore-label {canonical_text(label)} or relabel"
 
 

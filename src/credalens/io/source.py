@@ -181,7 +181,11 @@ class Source(ABC):
     @classmethod
     def read_columns(cls, path: str, names: Sequence[str]) -> list[Array]:
         """Return columns or arrays of a file, as a whole."""
-        raise NotImplementedError
+        raise AssertionError(f"{cls.__name__} has no columns")
+
+    def other_rows_fix(self, count: int) -> str:
+        """Return what to do if there are `count` labels; nothing if that is not known."""
+        return ""
 
     def rows_at(self, rows: Array) -> Block | None:
         """Return rows in any order, ``None`` if the format has no random access to them."""

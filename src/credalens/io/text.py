@@ -31,13 +31,11 @@ arrow_csv = require("pyarrow.csv", "cli")
 SAMPLE_ROWS = 1000
 
 
-def _parse(
-    text: bytes, layout: TextLayout, names: Sequence[str], types: dict[str, Any], skip_rows: int = 0
-) -> Any:
+def _parse(text: bytes, layout: TextLayout, names: Sequence[str], types: dict[str, Any]) -> Any:
     """Return the columns in `types` of CSV text as an Arrow table."""
     return arrow_csv.read_csv(
         pa.BufferReader(text),
-        read_options=arrow_csv.ReadOptions(column_names=names, skip_rows_after_names=skip_rows),
+        read_options=arrow_csv.ReadOptions(column_names=names),
         parse_options=arrow_csv.ParseOptions(
             delimiter=layout.separator, newlines_in_values=b'"' in text
         ),
@@ -81,7 +79,9 @@ class TextSource(Source):
         self._roles = assign_columns(path, self._names, options, self._sample())
         self.n_classes = len(self._roles.classes)
         self.class_names = self._roles.classes if self._layout.header else None
-        self.notes = self._roles.notes
+        titles = " ".join(self._layout.titles)
+        self.notes = (f"the text above the table is left out: {titles[:100]}",) if titles else ()
+        self.notes += self._roles.notes
         self.has_labels = self._roles.label is not None
         # Without a header, the identifiers were selected by their position.
         self.id_name = self._roles.id if self._layout.header or self._roles.id is None else "id"
@@ -100,16 +100,13 @@ class TextSource(Source):
         layout, _ = _layout(path, stream, ReadOptions(header=header is None))
         with ExitStack() as stack:
             text = stream.open(stack).read()
-        if layout.comments:
-            text = strip_comments(text)
         types = dict.fromkeys(names, pa.string())
-        columns = header or layout.names
-        table = _parse(text, layout, columns, types, skip_rows=int(layout.skip_first))
+        table = _parse(_rows_of(text, layout), layout, header or layout.names, types)
         return [table[name].to_numpy() for name in names]
 
     def _sample(self) -> dict[str, Array]:
         """Return the values of each column in the first rows, text if it has no numbers."""
-        text = self._rows_of(self._head).decode("utf-8", "replace")
+        text = _rows_of(self._head, self._layout).decode("utf-8", "replace")
         rows = self._layout.parse(text)[:SAMPLE_ROWS]
         if len(rows) > 2 and not self._head.endswith(b"\n"):
             rows = rows[:-1]  # may be incomplete
@@ -123,17 +120,6 @@ class TextSource(Source):
                 found[name] = np.array(texts, dtype=object)
         return found
 
-    def _rows_of(self, text: bytes, first: bool = True) -> bytes:
-        """Return text without comments and, in the first block, without the header."""
-        if first:
-            text = text.removeprefix(b"\xef\xbb\xbf")
-        if self._layout.comments:
-            text = strip_comments(text)
-        if first and self._layout.skip_first:
-            text = text.lstrip(b"\r\n")
-            text = text[_end_of_line(text) :]
-        return text
-
     def raw_blocks(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:
         """Yield one block per block of text."""
         yield from slice_blocks(self._blocks(), start, stop)
@@ -146,7 +132,7 @@ class TextSource(Source):
             pending = b"" if self._stream.can_reopen else self._head
             first = True
             for text in whole_lines(self.path, file, pending, quotes=True):
-                block = self._parse(self._rows_of(text, first))
+                block = self._parse(_rows_of(text, self._layout, first))
                 first = False
                 if not len(block):
                     continue
@@ -201,6 +187,18 @@ class TextSource(Source):
                     "columns by --columns or this one by --id-column"
                 )
         return None
+
+
+def _rows_of(text: bytes, layout: TextLayout, first: bool = True) -> bytes:
+    """Return text without comments and, in the first block, without titles and header."""
+    if first:
+        text = text.removeprefix(b"\xef\xbb\xbf")
+    if layout.comments:
+        text = strip_comments(text)
+    for _ in range(layout.skip_lines if first else 0):
+        text = text.lstrip(b"\r\n")
+        text = text[_end_of_line(text) :]
+    return text
 
 
 def _end_of_line(text: bytes) -> int:

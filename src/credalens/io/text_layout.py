@@ -44,8 +44,10 @@ class TextLayout:
     names: tuple[str, ...]
     #: Whether the first line, or the comment above it, is a header.
     header: bool
-    #: Whether the header is a line of its own, to be skipped.
-    skip_first: bool
+    #: Number of lines to skip: titles, and a header that is not a comment.
+    skip_lines: int
+    #: Text above the table.
+    titles: tuple[str, ...] = ()
 
     def parse(self, text: str) -> list[list[str]]:
         """Return the fields of each line that is not blank."""
@@ -74,15 +76,33 @@ def find_layout(
     comments = _has_comments(lines, plain, separator)
     used = plain if comments else [line for line in lines if line.strip()]
     rows = _split("\n".join(used), separator)
-    first, second = (rows[i] if len(rows) > i else [] for i in (0, 1))
+    titles = _titles(rows, separator)
+    first, second = (rows[i] if len(rows) > i else [] for i in (len(titles), len(titles) + 1))
     above = _header_comment(lines, first, separator) if comments else None
     if options.header is None and above is not None:
-        return TextLayout(separator, decimal, comments, tuple(above), True, False)
+        return TextLayout(separator, decimal, comments, tuple(above), True, 0)
     header = options.header
     if header is None:
         header = _is_header(path, first, second, decimal, options)
     names = first if header else [str(i) for i in range(len(first))]
-    return TextLayout(separator, decimal, comments, tuple(names), header, header)
+    if header and len(second) == len(first) + 1:
+        # R and pandas write no name above those of the rows; others end lines with a separator.
+        names = ["", *first] if second[-1] else [*first, ""]
+    skipped = len(titles) + header
+    return TextLayout(separator, decimal, comments, tuple(names), header, skipped, tuple(titles))
+
+
+def _titles(rows: Sequence[Sequence[str]], separator: str) -> list[str]:
+    """Return the lines above a table: text without separators, or the hint ``sep=;`` of Excel."""
+    widths = [len(row) for row in rows]
+    if not rows or max(set(widths), key=widths.count) == 1:
+        return []
+    found: list[str] = []
+    for row in rows:
+        if len(row) > 1 and "".join(row).lower() != "sep=":
+            break
+        found.append(separator.join(row))
+    return found
 
 
 def strip_comments(text: bytes) -> bytes:
@@ -104,7 +124,7 @@ def _separator(lines: Sequence[str], tabs: bool) -> tuple[str, str]:
     """Return the separator that splits all lines into the most numbers, and the decimal mark."""
     text = "\n".join(line.strip(" ") for line in lines)
     order = sorted(SEPARATORS, key=lambda mark: mark != "\t") if tabs else SEPARATORS
-    best, best_score, best_decimal = order[0], 0.0, "."
+    best, best_score, best_decimal = _separator_of_text(lines, order), 0.0, "."
     for mark in order:
         try:
             rows = _split(text, mark)
@@ -116,12 +136,21 @@ def _separator(lines: Sequence[str], tabs: bool) -> tuple[str, str]:
         width = max(set(widths), key=widths.count)
         fields = [field for row in rows[len(rows) > 1 :] if len(row) == width for field in row]
         points = sum(map(is_number, fields))
-        commas = sum(map(_is_decimal_comma, fields)) if mark != "," else 0
+        commas = sum(map(_is_decimal_comma, fields))  # in quotes if commas separate fields
         # Lines of another width, such as those of a file with another separator, count against it.
         score = (points + commas) / max(len(fields), 1) * widths.count(width) / len(widths)
-        if score > best_score + 1e-9 or (best_score == 0 and mark == order[0]):
+        if score > best_score + 1e-9:
             best, best_score, best_decimal = mark, score, "," if commas else "."
     return best, best_decimal
+
+
+def _separator_of_text(lines: Sequence[str], order: Sequence[str]) -> str:
+    """Return the separator of a table without numbers: one that is as often in every line."""
+    for mark in order:
+        counts = {line.count(mark) for line in lines}
+        if mark != " " and len(counts) == 1 and 0 not in counts:
+            return mark
+    return order[0]
 
 
 def _has_comments(lines: Sequence[str], plain: Sequence[str], separator: str) -> bool:

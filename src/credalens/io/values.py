@@ -8,7 +8,14 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array
-from credalens._row_kinds import EXACT, NEAR, RowKind, distribution_axis, row_kind
+from credalens._row_kinds import (
+    EXACT,
+    NEAR,
+    RowKind,
+    distribution_axis,
+    distribution_groups,
+    row_kind,
+)
 from credalens.io.source import Block, Source, raise_file_error
 from credalens.sets import ConvexHull
 
@@ -22,6 +29,7 @@ FIXES: dict[RowKind, str] = {
     "percentages": "these look like percentages: pass --percent",
     "counts": "pass --normalize if these are counts",
     "nearly distributions": "pass --normalize to rescale",
+    "several distributions": "each row consists of several distributions: save one file per model",
     "equal sums": "pass --normalize to rescale",
     "scores": "these are scores in [0, 1] that do not sum to 1, such as sigmoid outputs: save "
     "softmax outputs",
@@ -54,6 +62,7 @@ class ValueOptions:
         if self.is_logits(source):
             if source.n_classes == 1:
                 values = np.concatenate([np.zeros_like(values), values], axis=2)
+            values = _finite_logits(values)
             return np.asarray(ConvexHull.from_logits(values, self.temperature).members), 0.0
         if source.n_classes == 1:
             inside = np.clip(values, 0, 1)
@@ -89,6 +98,7 @@ class ValueOptions:
             raise_file_error(source.path, problem, "leave out --percent")
         instead = {"distributions": "", "percentages": " and pass --percent"}
         instead |= dict.fromkeys(("nearly distributions", "equal sums"), " and pass --normalize")
+        instead["several distributions"] = ", and save one file per model"
         instead["rounded below 0"] = ", and write numpy.clip(x, 0, None)"
         if self.logits and kind in instead:
             what = {"equal sums": "have equal sums", "rounded below 0": "sum to about 1"}
@@ -142,6 +152,8 @@ class _Description:
                         "or pass --logits to rescale those of some")  # fmt: skip
         elif axis is not None and as_axes is not None and self.kind != "distributions":
             self.fix = f"its classes seem to be on another axis: pass {as_axes(axis)}"
+        elif self.kind == "several distributions" and source.n_members == 1:
+            self.fix = _regrouped(values)
         elif self.kind == "scores" and getattr(source, "axes", ()) == ("rows", "classes"):
             self.fix += ", or pass --axes rows,models if these are of class 1 by several models"
 
@@ -149,14 +161,17 @@ class _Description:
         """Return problem and fix of row `i`, separated by a semicolon."""
         rows = self.values[i]
         is_logits = self.options.is_logits(self.source)
-        tests = {"NaN": np.isnan(rows), "infinite": np.isinf(rows)}
+        missing = "missing or NaN" if "--columns" in self.source.options else "NaN"
+        tests = {missing: np.isnan(rows), "infinite": np.isposinf(rows), "-inf": np.isneginf(rows)}
         if not is_logits:
             tests["negative"] = rows < 0
         for word, bad in tests.items():
             if bad.any():
                 m, k = (int(i) for i in np.argwhere(bad)[0])
                 at = f"class {self.names[k]}" + (f" of member {m}" if len(rows) > 1 else "")
-                fix = FIX_ROW if word != "negative" else self._fix(rows[m])
+                fix = FIX_ROW
+                if word == "negative" or (np.isneginf(rows[m, k]) and not is_logits):
+                    fix = self._fix(rows[m])
                 return f"{at} is {word}; {fix}"
         if self.source.n_classes == 1:
             m = int(np.argmax(rows[:, 0] > 1))
@@ -170,14 +185,12 @@ class _Description:
         return f"{problem}; {self._fix(rows[m])}"
 
     def _fix(self, row: Array) -> str:
-        if self.kind == "distributions":
-            return self._fix_one(row)
         source = self.source
         headerless = "--header" in source.options and source.class_names is None
         integers = bool((row == np.rint(row)).all())
         header = "pass --header if these are names of classes, or " if (
             headerless and integers) else ""  # fmt: skip
-        return header + self.fix
+        return header + (self._fix_one(row) if self.kind == "distributions" else self.fix)
 
     def _fix_one(self, row: Array) -> str:
         """Return the fix for one of few invalid rows."""
@@ -194,10 +207,35 @@ class _Description:
         return FIX_ROW
 
     def _single_fix(self) -> str:
-        largest = float(np.nanmax(self.values))
-        if largest > 10:
+        finite = self.values[np.isfinite(self.values)]
+        integers, large = bool((finite == np.rint(finite)).all()), float(finite.max()) > 10
+        if integers and large:
+            return "pass --percent if these are percentages, not predicted classes"
+        if integers:
+            return "these are integers, like predicted classes: save one probability per class"
+        if large:
             return "pass --percent for percentages, or --logits for logits"
         return "pass --logits for logits, or save one column per class"
+
+
+def _finite_logits(values: Array) -> Array:
+    """Return logits with -inf, the logarithm of 0, replaced by the smallest number."""
+    zero = np.isneginf(values)
+    if not zero.any():
+        return values
+    zero &= ~zero.all(axis=-1, keepdims=True)
+    return np.where(zero, np.finfo(values.dtype).min / 2, values).astype(values.dtype, copy=False)
+
+
+def _regrouped(values: Array) -> str:
+    """Return the fix for rows that consist of the distributions of several models."""
+    n_classes = values.shape[2]
+    groups, adjacent = distribution_groups(values[:, 0]) or (1, True)
+    size = n_classes // groups
+    array = f"x.reshape(-1, {groups}, {size})"
+    if not adjacent:
+        array = f"x.reshape(-1, {size}, {groups}).swapaxes(1, 2)"
+    return f"each row consists of {groups} distributions: save {array}, or one file per model"
 
 
 #: The note for a file with the probability of one of two classes.

@@ -30,6 +30,7 @@ from credalens.measures.quantify import COMPONENTS
 from credalens.predictors.members import (
     check_probabilistic,
     have_equal_state,
+    mixed_rows,
     predict_all,
     route,
 )
@@ -268,21 +269,32 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X, np.asarray(y), rng, pairs, route(self, pairs, fit_params)
 
     def _warn_if_identical(self, X: Any) -> None:
-        """Warn if all members are equal: they predict the same, and their fitted state is equal.
+        """Warn if all members are equal.
 
-        Trees can predict the same for training rows, and other probabilities for new ones.
+        They are if they predict the same for training rows and for rows with mixed features. If the
+        features are not in columns, their fitted state is compared instead of these. Members that
+        predict the same for all rows, such as those of a single class, are not reported.
         """
         if len(self.estimators_) < 2 or len(self.classes_) < 2:
             return
-        rows = np.arange(min(_num_samples(X), COMPARED_ROWS))
-        members = self._predict_members(_safe_indexing(X, rows))
-        if (members == members[:, :1]).all() and have_equal_state(self.estimators_):
+        rows = np.unique(np.linspace(0, _num_samples(X) - 1, COMPARED_ROWS).astype(np.intp))
+        some = _safe_indexing(X, rows)
+        if not self._predict_the_same(some):
+            return
+        mixed = mixed_rows(some)
+        equal = have_equal_state(self.estimators_) if mixed is None else (
+            self._predict_the_same(mixed))  # fmt: skip
+        if equal:
             warn_caller(
-                f"estimators: all {members.shape[1]} members are equal, so that epistemic "
-                "uncertainty is 0; pass bootstrap=True where it is a parameter, or different "
-                "estimators",
+                f"estimators: all {len(self.estimators_)} members predict the same, so that "
+                "epistemic uncertainty is 0; pass bootstrap=True where it is a parameter, or "
+                "different estimators",
                 UserWarning,
             )
+
+    def _predict_the_same(self, X: Any) -> bool:
+        members = self._predict_members(X)
+        return bool((members == members[:, :1]).all() and (members != members[:1]).any())
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata that ``fit`` of the members requests."""

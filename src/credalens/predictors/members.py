@@ -54,6 +54,23 @@ def is_seed(parameter: str) -> bool:
     return parameter == "random_state" or parameter.endswith("__random_state")
 
 
+def mixed_rows(X: Any) -> Any:
+    """Return rows with the values of each feature in another order, ``None`` without columns.
+
+    Members that agree on all training rows, such as trees without a limit of depth, usually
+    disagree on these unless they are equal.
+    """
+    rng = np.random.default_rng(0)
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        return rng.permuted(X, axis=0)
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
+        mixed = X.copy()
+        for j in range(X.shape[1]):
+            mixed.isetitem(j, X.iloc[:, j].array[rng.permutation(len(X))])
+        return mixed
+    return None
+
+
 def have_equal_state(members: Sequence[Any]) -> bool:
     """Return whether fitted estimators are equal but for their random states."""
 

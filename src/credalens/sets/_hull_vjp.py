@@ -64,9 +64,7 @@ def _pull_tv(
     if value is not None:
         weights, dual = np.empty((n, M)), np.empty((n, K))
         _kernels.solve_games(block, np.empty(n), np.empty(n), weights, dual, DEFAULT_THREADS)
-    _kernels.tv_pullback(
-        block, low, high, wide, value, pairs, weights, dual, gradient, DEFAULT_THREADS
-    )
+    _kernels.tv_vjp(block, low, high, wide, value, pairs, weights, dual, gradient, DEFAULT_THREADS)
 
 
 def tv_uncertainty(*, epistemic: bool = True) -> VJP | None:
@@ -137,7 +135,7 @@ def hartley_exact(w: Array) -> VJP:
     """Return the VJP of `ConvexHull.hartley_exact`: the weight of each event at its minimiser."""
 
     def pull(block: Array, gradient: Array, loss: Array) -> None:
-        _kernels.hartley_pullback(block, np.asarray(w), loss, gradient, DEFAULT_THREADS)
+        _kernels.hartley_vjp(block, np.asarray(w), loss, gradient, DEFAULT_THREADS)
 
     return _blockwise(pull, lambda M, K: max(1, (1 << 28) // (M << K)))
 

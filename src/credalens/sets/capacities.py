@@ -135,7 +135,7 @@ class LowerProbability(SupportSet):
     def _largest_class_bounds(self) -> tuple[Any, Any]:
         lower, upper = np.empty((2, math.prod(self.batch_shape)))
         for start, stop, (block,) in blocks(self._parts, (1,), large=True):
-            _kernels.class_tops(block, lower[start:stop], upper[start:stop], DEFAULT_THREADS)
+            _kernels.max_class_bounds(block, lower[start:stop], upper[start:stop], DEFAULT_THREADS)
         return lower.reshape(self.batch_shape), upper.reshape(self.batch_shape)
 
     @primitive("Q->(f)")
@@ -193,7 +193,7 @@ class LowerProbability(SupportSet):
         """Return ``max_A upper(A) - lower(A)`` twice: exact for coherent lower probabilities."""
         wide = np.empty(math.prod(self.batch_shape))
         for start, stop, (block,) in blocks(self._parts, (1,), large=True):
-            _kernels.widest_event(block, wide[start:stop], DEFAULT_THREADS)
+            _kernels.max_event_width(block, wide[start:stop], DEFAULT_THREADS)
         wide = wide.reshape(self.batch_shape)
         return wide, wide
 
@@ -230,7 +230,7 @@ class LowerProbability(SupportSet):
 
         def kernel(values: Array, value: Array, error: Array, where: Any) -> None:
             best = np.empty((len(values), self.n_classes)) if where is None else where
-            _kernels.least_even(values, value, best, DEFAULT_THREADS)
+            _kernels.capacity_min_entropy(values, value, best, DEFAULT_THREADS)
             error.fill(0.0)
 
         return self._map_entropy(kernel, distribution)

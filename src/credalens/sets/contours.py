@@ -33,7 +33,7 @@ def most_uniform(contour: Array) -> Array:
     order, degrees = falling(contour)
     mass = np.ascontiguousarray(degrees - shifted(degrees))
     best = np.empty_like(mass)
-    _kernels.decreasing_regression(mass, best, DEFAULT_THREADS)
+    _kernels.antitonic_regression(mass, best, DEFAULT_THREADS)
     return unsorted(best, order)
 
 

@@ -219,7 +219,7 @@ class ConvexHull(HullScoring):
 
             def class_bounds(block: Array, output: Array) -> None:
                 low, high = (output, None) if reduce is np.minimum else (None, output)
-                _kernels.class_ends(block, low, high, DEFAULT_THREADS)
+                _kernels.class_bounds(block, low, high, DEFAULT_THREADS)
 
             return map_instances(class_bounds, self._members, [(K,)], large=True)[0]
         functions = _validation.as_test_functions(f, K)

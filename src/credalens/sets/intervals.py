@@ -180,7 +180,7 @@ class ProbabilityIntervals(ThresholdedAdditiveSet):
         def kernel(low: Array, high: Array, least: Array, most: Array) -> None:
             widths, lows, highs = _widths(low, high)
             cap = np.maximum(np.minimum(highs - 1, 1 - lows), 0.0)
-            _kernels.balanced_subsets(widths, cap, least, most, DEFAULT_THREADS)
+            _kernels.balanced_partition(widths, cap, least, most, DEFAULT_THREADS)
 
         least, most = self._map(kernel, [(), ()])
         return least, most

@@ -109,7 +109,7 @@ class TotalVariationBall(Neighbourhood, ThresholdedAdditiveSet):
             return np.zeros(self.batch_shape), np.zeros(self.batch_shape)
 
         def kernel(center: Array, radius: Array, least: Array, most: Array) -> None:
-            _kernels.balanced_subsets(center, radius, least, most, DEFAULT_THREADS)
+            _kernels.balanced_partition(center, radius, least, most, DEFAULT_THREADS)
             for bound in (least, most):
                 np.minimum(radius + bound, 1.0, out=bound)
 
