@@ -2,6 +2,14 @@
 
 from typing import Any
 
+from credalens.decisions import (
+    GroupedSetMetrics,
+    SetMetrics,
+    admissible,
+    cost_with_abstention,
+    decide,
+    set_metrics,
+)
 from credalens.distances import MMD, Kolmogorov, TestFunctions, TotalVariation, Wasserstein
 from credalens.evaluation import (
     ActiveLearning,
@@ -72,6 +80,7 @@ __all__ = [
     "ConvexHull",
     "CredalSet",
     "GroupedSelectiveMetrics",
+    "GroupedSetMetrics",
     "Guarantee",
     "Interval",
     "Kolmogorov",
@@ -86,16 +95,20 @@ __all__ = [
     "ScoreComparison",
     "SelectiveMetrics",
     "SelectiveScorer",
+    "SetMetrics",
     "TestFunctions",
     "TotalVariation",
     "TotalVariationBall",
     "Uncertainty",
     "Wasserstein",
     "active_learning_curve",
+    "admissible",
     "aleatoric_uncertainty",
     "as_credal_set",
     "bootstrap",
     "compare_scores",
+    "cost_with_abstention",
+    "decide",
     "diagnose_members",
     "epistemic_uncertainty",
     "expected_entropy",
@@ -117,6 +130,7 @@ __all__ = [
     "rejection_curve",
     "rejection_order",
     "selective_metrics",
+    "set_metrics",
     "summarize",
     "total_uncertainty",
     "trim",

@@ -323,6 +323,15 @@ def number(value: Any, name: str, least: float) -> float:
     return float(value)
 
 
+def fraction(value: Any, name: str, *, zero: bool = False, one: bool = False) -> float:
+    """Return `value` as a float between 0 and 1; `zero` and `one` include the ends."""
+    valid = isinstance(value, Real) and not isinstance(value, bool)
+    if not (valid and (0 < value < 1 or (zero and value == 0) or (one and value == 1))):
+        interval = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
+        raise_invalid(name, f"is {value!r}", f"pass a number in {interval}")
+    return float(value)
+
+
 def positive(value: Any, name: str) -> float:
     """Return `value` as a float that is above 0 and finite."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import os
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array
+from credalens._validation import fraction
 from credalens.measures import Interval
 
-
-def fraction(value: Any, name: str, *, zero: bool = False, one: bool = False) -> float:
-    """Return `value` as a float between 0 and 1; `zero` and `one` include the ends."""
-    valid = isinstance(value, Real) and not isinstance(value, bool)
-    if not (valid and (0 < value < 1 or (zero and value == 0) or (one and value == 1))):
-        interval = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
-        _validation.raise_invalid(name, f"is {value!r}", f"pass a number in {interval}")
-    return float(value)
+__all__ = ["fraction", "n_workers", "score_keys"]
 
 
 def n_workers(n_jobs: Any) -> int:

@@ -23,6 +23,8 @@ from sklearn.utils.validation import (
 from credalens import _validation
 from credalens._backend import Array
 from credalens._warnings import warn_caller
+from credalens.decisions import admissible
+from credalens.decisions.rules import AdmissibilityRule
 from credalens.evaluation import majority_vote, rejection_order
 from credalens.evaluation.arguments import fraction
 from credalens.measures import Interval, quantify
@@ -159,6 +161,31 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Uncertainty, or a dict of them for a sequence of measures
         """
         return quantify(self.predict_credal(X), measure, **options)
+
+    def predict_set(
+        self, X: Any, rule: AdmissibilityRule = "e_admissible", *, cost: Any = None
+    ) -> Array:
+        """Return a set of labels for each instance: those that are not excluded.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Inputs, as in ``fit``.
+        rule : {"e_admissible", "maximal", "interval_dominance"}
+            The criterion of `credalens.admissible`.
+        cost : array-like of shape (K, D), optional
+            Costs of D actions, by default the 0-1 costs of predicting a class.
+
+        Returns
+        -------
+        array of bool, shape (n, K), or (n, D) with costs
+            One column per class in ``classes_``, or per action.
+
+        See Also
+        --------
+        credalens.set_metrics : metrics of such predictions.
+        """
+        return np.asarray(admissible(self.predict_credal(X), cost, rule))
 
     def predict_or_abstain(
         self,

@@ -10,8 +10,8 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array, is_tensor, namespace, native, primitive
+from credalens.sets.decision_queries import DecisionQueries
 from credalens.sets.events import event_count, two_monotone
-from credalens.sets.scoring_queries import ScoringQueries
 
 if TYPE_CHECKING:
     from credalens._protocols import DistanceLike
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from credalens.sets.intervals import ProbabilityIntervals
 
 
-class CredalSet(ScoringQueries):
+class CredalSet(DecisionQueries):
     """A batch of closed convex sets of probability vectors.
 
     ``Q[i]`` indexes the batch, ``len(Q)`` is its length, and ``Q <= R`` tests each set for

@@ -10,12 +10,13 @@ import numpy as np
 from credalens._backend import NUMPY, Array, namespace, native, primitive
 from credalens.sets import _neighbourhoods_native
 from credalens.sets.base import CredalSet
+from credalens.sets.box_decisions import BoxDecisions
 from credalens.sets.events import event_sums
 from credalens.sets.neighbourhood import Neighbourhood
 from credalens.sets.support import row_max
 
 
-class Contamination(Neighbourhood):
+class Contamination(BoxDecisions, Neighbourhood):
     """All ``(1 - epsilon) center + epsilon q``, q any distribution.
 
     Parameters

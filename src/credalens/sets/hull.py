@@ -23,7 +23,7 @@ from credalens._backend import (
 from credalens.sets import _hull_native, _hull_vjp
 from credalens.sets.adapters import as_members
 from credalens.sets.base import CredalSet
-from credalens.sets.hull_scoring import HullScoring
+from credalens.sets.hull_decisions import HullDecisions
 
 if TYPE_CHECKING:
     from credalens._protocols import DistanceLike
@@ -54,7 +54,7 @@ def tv_of_array(members: Array, shapes: Sequence[tuple[()] | None]) -> list[Any]
     return None if found is None or found[0] >= 0 else found[1]
 
 
-class ConvexHull(HullScoring):
+class ConvexHull(HullDecisions):
     """The convex hull of the predictions of M members, for a batch of instances.
 
     Parameters

@@ -11,6 +11,7 @@ from credalens import _kernels, _validation
 from credalens._backend import DEFAULT_THREADS, NUMPY, Array, namespace, native, primitive
 from credalens.sets._bounds import broadcast_bounds, reachable_bounds
 from credalens.sets.base import CredalSet, class_bounds
+from credalens.sets.box_decisions import BoxDecisions
 from credalens.sets.box_vertices import box_vertices
 from credalens.sets.events import event_sums
 from credalens.sets.extreme_points import pad_points
@@ -45,7 +46,7 @@ def _intersection_probability(Q: Any) -> Any:
     return low + xp.clip(share, 0.0, 1.0) * (high - low)
 
 
-class ProbabilityIntervals(ThresholdedAdditiveSet):
+class ProbabilityIntervals(BoxDecisions, ThresholdedAdditiveSet):
     """All distributions with ``lower <= p <= upper``, for a batch of instances.
 
     Parameters

@@ -143,6 +143,28 @@ class SupportSet(CredalSet):
         value, gap = self._map(kernel, [(), ()], self.dtype)
         return value, gap
 
+    @primitive("Q,(k)->(k)")
+    def lower_prefixes(self, order: Array) -> Any:
+        K = self.n_classes
+        lead = np.broadcast_shapes(self.batch_shape, order.shape[:-1])
+        parts = [
+            np.broadcast_to(part, (*lead, *part.shape[part.ndim - core :]))
+            for part, core in zip(self._parts, self.core_ndims, strict=True)
+        ]
+
+        def kernel(*blocks: Array) -> None:
+            *inputs, ranks, values = blocks
+            for size in range(1, K + 1):
+                inside = (ranks < size).astype(np.float64)
+                values[:, size - 1] = (self._maximiser(-inside, *inputs) * inside).sum(axis=1)
+
+        ranks = np.argsort(np.broadcast_to(order, (*lead, K)), axis=-1)
+        (values,) = map_instances(
+            kernel, (*parts, ranks), [(K,)], (*self.core_ndims, 1), dtype=np.float64,
+            block_dtype=np.float64, rows=rows_in_cache(4 * K),
+        )  # fmt: skip
+        return values
+
     def _maximiser_of(self, parts: list[Array]) -> column_generation.Maximiser:
         """Return the function that maximises test functions over some instances of a block."""
         return lambda f, some: self._maximiser(f, *(part[some] for part in parts))

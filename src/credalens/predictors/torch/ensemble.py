@@ -15,6 +15,8 @@ from sklearn.exceptions import NotFittedError
 
 from credalens._extras import require
 from credalens._validation import positive, raise_invalid, seed, whole_number
+from credalens.decisions import admissible
+from credalens.decisions.rules import AdmissibilityRule
 from credalens.predictors.torch.checkpoints import Checkpoints
 from credalens.predictors.torch.data import Data, as_data
 from credalens.predictors.torch.training import (
@@ -166,6 +168,20 @@ class Ensemble(ABC):
     def predict_credal(self, data: Any) -> Any:
         """Return the convex hulls of the members' predictions; `data` as in `predict_members`."""
         return ConvexHull(self.predict_members(data))
+
+    def predict_set(
+        self, data: Any, rule: AdmissibilityRule = "e_admissible", *, cost: Any = None
+    ) -> Any:
+        """Return a set of labels for each instance, a tensor of bool ``(N, K)``.
+
+        Parameters
+        ----------
+        data : array-like, tensor, pair (X, y), Dataset or DataLoader
+            As in `predict_members`.
+        rule, cost
+            As in `credalens.admissible`.
+        """
+        return admissible(self.predict_credal(data), cost, rule)
 
 
 class DeepEnsemble(Ensemble):
