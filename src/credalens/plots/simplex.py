@@ -81,7 +81,7 @@ def simplex(
             "labels", f"has {len(labels)} names", f"pass {len(members)}, one per set"
         )
     ax = new_axes(5.6, 5.2) if ax is None else ax
-    _triangle(ax, class_names, scale)
+    draw_triangle(ax, class_names, scale)
     for i, one in enumerate(members):
         _set(ax, one, COLOURS[i % len(COLOURS)], labels[i] if labels else None)
     if labels:
@@ -100,7 +100,8 @@ def _set(ax: Any, members: Array, colour: str, label: str | None) -> None:
     ax.plot(*points.T, "o", ms=3.5, color=colour, label=label)
 
 
-def _triangle(ax: Any, class_names: Sequence[str], scale: bool) -> None:
+def draw_triangle(ax: Any, class_names: Sequence[str], scale: bool) -> None:
+    """Draw the simplex with its grid, the boundaries of the most probable class, and names."""
     ax.plot(*VERTICES[[0, 1, 2, 0]].T, color="black", lw=1.2)
     for share in (0.25, 0.5, 0.75):
         for y in range(3):
