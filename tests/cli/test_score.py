@@ -447,7 +447,7 @@ def test_resuming_depends_on_the_content_of_files(tmp_path):
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # neither time nor size tell
         inputs = Inputs(files=["a.npy"], labels=str(tmp_path / "labels.txt"))
         measure_options = MeasureOptions(distance=f"cost:{tmp_path / 'cost.csv'}")
-        known.append(inputs.settings(measure_options, "interval"))
+        known.append(inputs.settings(measure_options))
     assert all(a != b for a, b in pairwise(known))
     assert known[0].keys() == known[1].keys()
 
@@ -495,7 +495,7 @@ def test_the_most_uncertain_first_on_a_terminal(models, monkeypatch):
     total = cl.total_uncertainty(members)
     from credalens.cli.options import CommonOptions, Inputs, MeasureOptions
     from credalens.cli.predictions import open_predictions
-    from credalens.cli.score import _ScoreTask
+    from credalens.cli.score import ScoreTask
 
     inputs = Inputs(files=[str(folder)], chunk_rows=8)
     predictions = open_predictions(inputs, MeasureOptions(), CommonOptions(quiet=True))
@@ -503,7 +503,7 @@ def test_the_most_uncertain_first_on_a_terminal(models, monkeypatch):
     monkeypatch.setattr(
         "credalens.cli.score.print_table", lambda title, columns: shown.update(columns)
     )
-    task = _ScoreTask(predictions)
+    task = ScoreTask(predictions)
     task.to_terminal(5)
     assert shown["row"] == cl.rejection_order(total)[:5].tolist()
     assert list(shown)[:3] == ["row", "prediction", "tv_total"]

@@ -64,6 +64,7 @@ class _Commands(LazyGroup):
         "report": "Write an HTML report on the uncertainty of the models.",
         "evaluate": "Evaluate how well each score finds the errors.",
         "diagnose": "Find models that distort the uncertainty.",
+        "decide": "Decide for every row: an action, and the labels that remain possible.",
         "pick": "List the rows to hand to a person, with reasons.",
         "axioms": "Search for credal sets on which a measure violates an axiom.",
         "doctor": "Print versions, instruction set, threads and installed extras.",

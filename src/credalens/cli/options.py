@@ -2,7 +2,7 @@
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
@@ -39,39 +39,38 @@ class Inputs(ReadingOptions):
         typer.Option(min=1, help="Rows to hold in memory at once.", show_default="about 32 MB"),
     ] = None
 
-    def open(self, measure_options: "MeasureOptions", by_part: bool = False) -> "Ensemble":
-        """Open the files; with `by_part`, so that other processes can read partitions."""
-        return self.open_files(self.files, measure_options.files, by_part)
+    def open(self, other_files: Sequence[Path], by_part: bool = False) -> "Ensemble":
+        """Open the files; with `by_part`, so that other processes can read partitions.
 
-    def _other_inputs(self, measure_options: "MeasureOptions") -> list[Path]:
-        """Return the files that are read besides the predictions."""
-        return [*measure_options.files, *self.other_files]
+        A folder does not select `other_files`, which the command reads for something else.
+        """
+        return self.open_files(self.files, other_files, by_part)
 
     def has_stream(self, measure_options: "MeasureOptions") -> bool:
         """Return whether an input is a pipe, which can be read only once."""
         others = [*measure_options.files, *(() if self.labels is None else (Path(self.labels),))]
         return "-" in self.files or not all(path.is_file() for path in others)
 
-    def settings(self, measure_options: "MeasureOptions", summary: str) -> dict[str, Any]:
+    def settings(self, measure_options: "MeasureOptions") -> dict[str, Any]:
         """Return what the scores depend on besides the predictions; files by their digest.
 
         Whether invalid rows are skipped is not included: it does not change a partition without
         invalid rows.
         """
         return {
-            "measures": [measure_options.measures, measure_options.distance, summary],
+            "measures": [measure_options.measures, measure_options.distance],
             "options": self.dependencies,
             "labels": None if self.labels is None else _digest(Path(self.labels)),
             "distance": [_digest(path) for path in measure_options.files],
         }
 
     def check_outputs(
-        self, ensemble: "Ensemble", measure_options: "MeasureOptions", *outputs: Path | None
+        self, ensemble: "Ensemble", other_files: Sequence[Path], *outputs: Path | None
     ) -> None:
         """Raise ValueError if an output would overwrite an input."""
         from credalens.io.output import check_not_inputs
 
-        read = self._other_inputs(measure_options)
+        read = [*other_files, *self.other_files]
         for source in ensemble.sources:
             spans = source.row_ranges(0, source.n_rows or 0)
             read += [Path(source.path), *(Path(name) for name, _, _ in spans)]

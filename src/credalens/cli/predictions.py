@@ -1,6 +1,6 @@
 """The opened prediction files of a command: their chunks, scores and skipped rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from credalens.cli.options import CommonOptions, Inputs, MeasureOptions
 if TYPE_CHECKING:
     from credalens.engine.job import PartitionResult
     from credalens.evaluation.agreement import RowSample
-    from credalens.evaluation.scores import ScoreColumns
     from credalens.io import Chunk, Ensemble
+    from credalens.io.scoring import RowColumns
 
 
 @dataclass
@@ -20,7 +20,7 @@ class OpenPredictions:
     """Opened prediction files, the columns to compute and the options of the command."""
 
     ensemble: "Ensemble"
-    columns: "ScoreColumns"
+    columns: Any
     inputs: Inputs
     measure_options: MeasureOptions
     common: CommonOptions
@@ -40,7 +40,7 @@ class OpenPredictions:
             yield chunk
 
     def scored(
-        self, columns: "ScoreColumns | None" = None, start: int = 0, numbered: bool = False
+        self, columns: "RowColumns | None" = None, start: int = 0, numbered: bool = False
     ) -> Iterator[tuple["Chunk", dict[str, Any], Any]]:
         """Yield the rows from `start` in chunks, with scores and uncertainties by family."""
         from credalens.io.scoring import scored_chunks
@@ -205,18 +205,25 @@ def open_predictions(
     by_part: bool = False,
     diagnose: bool = True,
     several: bool = False,
+    columns: "Callable[[Ensemble], RowColumns] | None" = None,
+    read: Sequence[Path] = (),
 ) -> OpenPredictions:
     """Open the files; check the options and the `outputs` before any row is read.
 
-    With `several`, a single model is an error.
+    With `several`, a single model is an error. `columns` makes other columns than the scores, from
+    the files `read`.
     """
-    ensemble = inputs.open(measure_options, by_part)
+    other_files = [*measure_options.files, *read]
+    ensemble = inputs.open(other_files, by_part)
     if several and len(ensemble.names) < 2:
         raise ValueError("models: there is only one; pass the files of several models")
-    columns = measure_options.scores(ensemble.n_classes, summary)
-    inputs.check_outputs(ensemble, measure_options, *outputs)
+    if columns is None:
+        table: RowColumns = measure_options.scores(ensemble.n_classes, summary)
+    else:
+        table = columns(ensemble)
+    inputs.check_outputs(ensemble, other_files, *outputs)
     _describe(ensemble, common)
-    return OpenPredictions(ensemble, columns, inputs, measure_options, common, diagnose=diagnose)
+    return OpenPredictions(ensemble, table, inputs, measure_options, common, diagnose=diagnose)
 
 
 def _describe(ensemble: "Ensemble", common: CommonOptions) -> None:

@@ -96,14 +96,14 @@ def command(
         if report is not None:
             _check_report(report, resume or engine.is_dask)
         if engine.is_dask:
-            score_partitions(engine, inputs, measure_options, common, output, summary)
+            score_partitions(engine, inputs, measure_options, common, output, summary=summary)
             return
         if output is not None:
             check_output(output)
         outputs = (output, skipped_path(output), report)
         predictions = open_predictions(inputs, measure_options, common, *outputs, summary=summary)
         collector = None if report is None else make_collector(predictions)
-        task = _ScoreTask(predictions, collector)
+        task = ScoreTask(predictions, collector)
         if output is not None:
             task.to_file(output, resume)
         elif resume:
@@ -129,12 +129,20 @@ def _check_report(path: Path, incomplete: bool) -> None:
     check_path(path)
 
 
-class _ScoreTask:
-    """Scores of prediction files, written to a file, a pipe or a terminal."""
+class ScoreTask:
+    """Columns of prediction files, written to a file, a pipe or a terminal.
 
-    def __init__(self, predictions: OpenPredictions, collector: Any = None) -> None:
+    `collector` is that of a report. `observe` is called with every record batch.
+    """
+
+    def __init__(
+        self,
+        predictions: OpenPredictions,
+        collector: Any = None,
+        observe: Callable[[Any], None] = lambda batch: None,
+    ) -> None:
         self.predictions, self.quiet = predictions, predictions.common.quiet
-        self._collector = collector  # of a report, or None
+        self._collector, self._observe = collector, observe
 
     def _batches(self, start: int = 0, numbered: bool = False) -> Iterator[tuple["Chunk", Any]]:
         from credalens.io.output import as_batch
@@ -147,7 +155,9 @@ class _ScoreTask:
 
                 kept = labelled_rows(chunk)
                 self._collector.add_chunk(kept, measured if kept is chunk else None)
-            yield chunk, as_batch(scores, self.predictions.ensemble.id_type)
+            batch = as_batch(scores, self.predictions.ensemble.id_type)
+            self._observe(batch)
+            yield chunk, batch
 
     def to_file(self, output: Path, resume: bool) -> None:
         """Write a file; finished rows survive an interruption."""
@@ -170,6 +180,8 @@ class _ScoreTask:
         rows = store.finished
         if rows:
             note(f"continuing after {counted(rows, 'finished row')}", self.quiet)
+            for batch in store.batches():
+                self._observe(batch)
         try:
             for chunk, batch in self._batches(rows):
                 store.add(chunk.start, chunk.stop, batch, chunk.dropped)
@@ -203,7 +215,7 @@ class _ScoreTask:
         sources = run.ensemble.sources
         spans = (span for source in sources for span in source.row_ranges(0, source.n_rows or 0))
         return {
-            **run.inputs.settings(run.measure_options, run.columns.summary),
+            **run.inputs.settings(run.measure_options),
             **scoring_settings(run.ensemble, run.columns),
             "files": [[str(Path(path).resolve()), file_signature(path)] for path, _, _ in spans],
             "handling of bad rows": run.inputs.on_error,
@@ -218,8 +230,8 @@ class _ScoreTask:
         sys.stdout.buffer.flush()
         write_skipped(self.predictions.skipped, skipped_path(None))
 
-    def to_terminal(self, top: int) -> None:
-        """Print the most uncertain rows; only these are held in memory."""
+    def to_terminal(self, top: int, file: str = "scores.csv") -> None:
+        """Print the rows with the largest first number; only these are held in memory."""
         import pyarrow as pa
         import pyarrow.compute
 
@@ -232,6 +244,7 @@ class _ScoreTask:
             order = pyarrow.compute.sort_indices(best, [(key, "descending"), ("row", "ascending")])
             best = best.take(order[:top])
             rows += len(batch)
-        print_table(f"The {len(best)} most uncertain of {rows} rows, by {key}", best.to_pydict())
+        title = f"The {len(best)} most uncertain of {rows} rows, by {key}"
+        print_table(title, best.to_pydict())
         write_skipped(self.predictions.skipped, skipped_path(None))
-        note("Pass -o scores.csv to write all rows.", self.quiet)
+        note(f"Pass -o {file} to write all rows.", self.quiet)

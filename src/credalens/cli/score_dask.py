@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -63,9 +63,9 @@ def score_partitions(
     measure_options: MeasureOptions,
     common: CommonOptions,
     output: Path | None,
-    summary: str,
+    **options: Any,
 ) -> None:
-    """Score all partitions that are not finished yet."""
+    """Score all partitions that are not finished yet; `options` are of `open_predictions`."""
     from credalens._files import locked
     from credalens._validation import counted
     from credalens.engine.client import connect
@@ -75,9 +75,9 @@ def score_partitions(
         raise ValueError("-o: --engine dask writes a folder; pass one, e.g. -o scores")
     side = skipped_path(Path(os.path.abspath(output)))  # the relative path "." has no name
     predictions = open_predictions(
-        inputs, measure_options, common, output, side, summary=summary, by_part=True
+        inputs, measure_options, common, output, side, by_part=True, **options
     )
-    settings = inputs.settings(measure_options, summary)
+    settings = inputs.settings(measure_options)
     job = ScoreJob(predictions.ensemble, predictions.columns, output.absolute(), settings,
                    inputs.chunk_rows, inputs.skip, common.threads)  # fmt: skip
     folder = job.prepare()

@@ -185,18 +185,20 @@ def set_metrics(
     n_resamples = _validation.whole_number(n_resamples, "n_resamples", least=0)
     tail = (1 - _validation.fraction(confidence, "confidence")) / 2
     rng = np.random.default_rng(_validation.seed(random_state)) if n_resamples else None
-    sums = _sums(labels, mask)
+    size, hit = mask.sum(axis=1), mask[np.arange(len(mask)), labels]
+
+    def metrics(rows: Any) -> SetMetrics:
+        # Equal rows count together: few sizes and outcomes are different.
+        pairs, counts = np.unique(2 * size[rows] + hit[rows], return_counts=True)
+        return _metrics(_sums(pairs // 2, pairs % 2), counts, n_resamples, tail, rng)
+
     if groups is None:
-        return _metrics(sums, n_resamples, tail, rng)
+        return metrics(slice(None))
     keys = labels if isinstance(groups, str) and groups == "class" else to_numpy(groups, "groups")
     if keys.shape != labels.shape:
         _validation.raise_invalid("groups", f"has shape {keys.shape}", f"pass {labels.shape}")
     names, index = np.unique(keys, return_inverse=True)
-    each = {
-        name: _metrics(sums[index == i], n_resamples, tail, rng)
-        for i, name in enumerate(names.tolist())
-    }
-    return GroupedSetMetrics(each)
+    return GroupedSetMetrics({name: metrics(index == i) for i, name in enumerate(names.tolist())})
 
 
 def _checked(y: Any, sets: Any) -> tuple[Array, Array]:
@@ -228,10 +230,53 @@ def _checked(y: Any, sets: Any) -> tuple[Array, Array]:
     return labels, mask
 
 
-def _sums(labels: Array, mask: Array) -> Array:
+class OutcomeCounts:
+    """Numbers of set-valued predictions by size and outcome, and the cost of decisions.
+
+    Examples
+    --------
+    >>> counts = OutcomeCounts()
+    >>> counts.add(np.array([1, 2]), np.array([True, False]), np.array([0.0, 1.0]))
+    >>> counts.metrics().coverage, counts.mean_cost
+    (0.5, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self.n, self._cost = 0, 0.0
+        self._counts: dict[tuple[int, bool], int] = {}
+
+    def add(self, size: Array, hit: Array | None, cost: Array) -> None:
+        """Add predictions: their sizes, whether they contain the label, and the costs."""
+        self.n += len(size)
+        self._cost += float(np.sum(cost))
+        if hit is not None:
+            pairs, counts = np.unique(2 * np.asarray(size, np.int64) + hit, return_counts=True)
+            for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+                key = (pair // 2, bool(pair % 2))
+                self._counts[key] = self._counts.get(key, 0) + count
+
+    @property
+    def mean_cost(self) -> float:
+        """Mean cost of the decisions."""
+        return self._cost / self.n
+
+    def metrics(
+        self, n_resamples: int = 0, confidence: float = 0.95, random_state: Any = None
+    ) -> SetMetrics | None:
+        """Return the metrics of the sets; None if it is not known whether they have the label."""
+        if not self._counts:
+            return None
+        keys = sorted(self._counts)  # so that the order of the rows does not matter
+        sizes, hits = (np.array(x) for x in zip(*keys, strict=True))
+        rng = np.random.default_rng(_validation.seed(random_state)) if n_resamples else None
+        counts = np.array([self._counts[key] for key in keys])
+        tail = (1 - _validation.fraction(confidence, "confidence")) / 2
+        return _metrics(_sums(sizes, hits), counts, n_resamples, tail, rng)
+
+
+def _sums(size: Array, hit: Array) -> Array:
     """Return what each instance adds to the numerators and denominators, ``(n, 9)``."""
-    size = mask.sum(axis=1).astype(np.float64)
-    hit = mask[np.arange(len(mask)), labels].astype(np.float64)
+    size, hit = size.astype(np.float64), hit.astype(np.float64)
     single = (size == 1).astype(np.float64)
     several = 1 - single
     utilities = [hit * u(size) for u in UTILITIES.values()]
@@ -246,15 +291,13 @@ def _values(sums: Array, n: float) -> Array:
                          discounted / n, u65 / n, u80 / n], axis=-1)  # fmt: skip
 
 
-def _metrics(sums: Array, n_resamples: int, tail: float, rng: Any) -> SetMetrics:
-    n = len(sums)
-    values = _values(sums.sum(axis=0), n)
+def _metrics(sums: Array, counts: Array, n_resamples: int, tail: float, rng: Any) -> SetMetrics:
+    """Return the metrics of distinct instances with the numbers of their occurrences."""
+    n = int(counts.sum())
+    values = _values(counts @ sums, n)
     intervals: dict[str, tuple[float, float]] = {}
     if n_resamples:
-        # Equal rows are drawn together: few distinct sizes and outcomes.
-        distinct, counts = np.unique(sums, axis=0, return_counts=True)
-        drawn = rng.multinomial(n, counts / n, n_resamples) @ distinct
-        draws = _values(drawn, n)
+        draws = _values(rng.multinomial(n, counts / n, n_resamples) @ sums, n)
         for name, column in zip(SET_METRICS, draws.T, strict=True):
             defined = column[~np.isnan(column)]
             ends = np.quantile(defined, [tail, 1 - tail]) if len(defined) else [np.nan, np.nan]

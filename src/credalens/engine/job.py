@@ -27,11 +27,10 @@ from credalens.engine.partitions import (
     partitions,
     skipped_path,
 )
-from credalens.evaluation.scores import ScoreColumns
 from credalens.io import Ensemble, PredictionFileError
 from credalens.io.ensemble import DroppedRow
 from credalens.io.output import as_batch, write_dropped_csv, write_parquet
-from credalens.io.scoring import scored_chunks, scoring_settings
+from credalens.io.scoring import RowColumns, scored_chunks, scoring_settings
 
 pa = require("pyarrow", "cli")
 
@@ -45,7 +44,7 @@ class WorkerJob(distributed.WorkerPlugin):  # type: ignore[misc]
     """The settings that all partitions share, given to every worker, even if it joins later."""
 
     name: str
-    scores: ScoreColumns
+    scores: RowColumns
     folder: str
     chunk_rows: int | None
     skip: bool
@@ -137,7 +136,7 @@ class ScoreJob:
 
     #: Opened with ``labels_on_disk=True``.
     ensemble: Ensemble
-    scores: ScoreColumns
+    scores: RowColumns
     #: The folder; finished partitions of the same job are kept.
     out: Path
     #: All else that the scores depend on, as JSON values. They must equal those of the folder.

@@ -12,6 +12,7 @@ import numpy as np
 from credalens import _validation
 from credalens._backend import Array
 from credalens.distances import NAMES, Distance, TotalVariation, as_distance
+from credalens.evaluation.vote import majority_vote
 from credalens.measures import Interval, Uncertainty, quantify, summarize
 from credalens.measures.families import FAMILY_TABLE
 from credalens.measures.hartley import is_sampled
@@ -99,6 +100,29 @@ class ScoreColumns:
             for end in ((f"_{end}" for end in ends) if component in intervals else ("",))
         )
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the columns depend on besides their names, as JSON values."""
+        return {"summary": self.summary}
+
+    def rows(
+        self, Q: CredalSet, labels: Array | None = None, class_names: Sequence[str] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Uncertainty]]:
+        """Return the columns of a table of rows, and the results of the families.
+
+        The columns are ``prediction``, the scores, and, with labels, ``label`` and ``correct``,
+        masked where the label is negative. Classes are names, or indices if they have no names.
+        """
+        predicted = np.asarray(majority_vote(Q))
+        measured = self.measured(Q)
+        columns = {"prediction": class_labels(predicted, class_names), **self(Q, measured)}
+        if labels is not None:
+            missing = labels < 0
+            names = class_labels(np.where(missing, 0, labels), class_names)
+            columns["label"] = np.ma.MaskedArray(names, missing)
+            columns["correct"] = np.ma.MaskedArray(labels == predicted, missing)
+        return columns, measured
+
     def measured(self, Q: CredalSet) -> dict[str, Uncertainty]:
         """Return the results of the families among the measures."""
         return measure_families(Q, [m for m in self.measures if m in FAMILIES], self.distance)
@@ -134,6 +158,11 @@ class ScoreColumns:
             elif value is not None:
                 values.append(np.sum(value, axis=-1) if by_class else value)
         return values
+
+
+def class_labels(indices: Array, class_names: Sequence[str] | None) -> Array:
+    """Return the names of classes, or their indices if they have no names."""
+    return indices if class_names is None else np.array(class_names)[indices]
 
 
 def _raise_unknown(name: str) -> NoReturn:

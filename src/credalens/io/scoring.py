@@ -5,22 +5,38 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 import credalens
 from credalens._backend import Array, num_threads
-from credalens.evaluation import majority_vote
-from credalens.evaluation.scores import ScoreColumns
 from credalens.io.ensemble import Chunk, Ensemble
 from credalens.measures import Uncertainty
 from credalens.sets import ConvexHull
 
 
+class RowColumns(Protocol):
+    """The columns that a command computes of each row, such as `ScoreColumns`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of numbers, in order."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What else the columns depend on, as JSON values."""
+
+    def rows(
+        self, Q: ConvexHull, labels: Array | None, class_names: tuple[str, ...] | None
+    ) -> tuple[dict[str, Any], dict[str, Uncertainty]]:
+        """Return the columns of a batch, and its uncertainty by measure.
+
+        Labels are class indices, negative for rows without one.
+        """
+
+
 def scored_chunks(
     ensemble: Ensemble,
-    scores: ScoreColumns,
+    scores: RowColumns,
     rows: int | None = None,
     start: int = 0,
     skip: bool = False,
@@ -51,41 +67,29 @@ def scored_chunks(
 
 def score_chunk(
     chunk: Chunk,
-    scores: ScoreColumns,
+    scores: RowColumns,
     class_names: tuple[str, ...] | None,
     numbered: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Uncertainty]]:
     """Return the columns of a chunk, and its uncertainty by measure.
 
-    The columns are ``row`` if `numbered`, ``id`` if the files have identifiers, ``prediction``, the
-    scores, and ``label`` and ``correct`` if the files have labels, masked for rows without one.
-    Classes are names, or indices if they have no names.
+    The columns are ``row`` if `numbered`, ``id`` if the files have identifiers, and those of
+    `scores`.
     """
-
-    def names(indices: Array) -> Array:
-        return indices if class_names is None else np.array(class_names)[indices]
-
-    hull = ConvexHull(chunk.members, validate=False)
-    predicted = np.asarray(majority_vote(hull))
     columns: dict[str, Any] = {"row": chunk.rows} if numbered else {}
     if chunk.ids is not None:
         columns["id"] = chunk.ids
-    columns["prediction"] = names(predicted)
-    measured = scores.measured(hull)
-    columns.update(scores(hull, measured))
-    if chunk.labels is not None:
-        missing = chunk.labels < 0
-        labels = names(np.where(missing, 0, chunk.labels))
-        columns["label"] = np.ma.MaskedArray(labels, missing)
-        columns["correct"] = np.ma.MaskedArray(chunk.labels == predicted, missing)
-    return columns, measured
+    hull = ConvexHull(chunk.members, validate=False)
+    own, measured = scores.rows(hull, chunk.labels, class_names)
+    return {**columns, **own}, measured
 
 
-def scoring_settings(ensemble: Ensemble, scores: ScoreColumns) -> dict[str, Any]:
+def scoring_settings(ensemble: Ensemble, scores: RowColumns) -> dict[str, Any]:
     """Return the settings, as JSON values, that must be equal for a run to be resumed."""
     return {
         "columns": scores.names,
         "classes": ensemble.class_names or ensemble.n_classes,
         "models": ensemble.names,
         "version": credalens.__version__,
+        **scores.settings,
     }
