@@ -318,7 +318,7 @@ class TestResume:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            (["--summary", "midpoint"], "was created with other measures, columns"),
+            (["--summary", "midpoint"], "was created with other columns, summary"),
             (["--normalize"], "was created with other options"),
         ],
     )

@@ -317,6 +317,46 @@ def test_a_clearly_better_baseline_is_in_the_summary(tmp_path):
     assert "Rank by confidence of the mean instead. See Accuracy after rejection." in shown
 
 
+def test_sets_of_labels(written):
+    read, P, y = written
+    shown = read.text("sets")
+    mask = cl.admissible(P)
+    sizes = mask.sum(axis=1)
+    for size in (1, 2, 3):
+        share = (sizes == size).sum()
+        assert re.search(rf"{size} labels?{share}", shown)
+    pairs = {}
+    for row in mask[sizes == 2]:
+        name = " or ".join(NAMES[k] for k in np.flatnonzero(row))
+        pairs[name] = pairs.get(name, 0) + 1
+    assert all(f"{name}{count}" in shown for name, count in pairs.items())
+    for label, rule in (("E-admissible", "e_admissible"), ("maximal", "maximal")):
+        found = cl.set_metrics(y, cl.admissible(P, rule=rule))
+        assert f"{label}{found.mean_size:.3f}{100 * found.coverage:.1f}% (" in shown
+        assert f"{found.single_accuracy:.1%}{found.u65:.3f}{found.u80:.3f}" in shown
+    values = read.data["charts"]["sets"]["data"]["values"]
+    assert values[1]["size"] == pytest.approx(cl.admissible(P, rule="maximal").sum() / len(P))
+    assert "Cost of decisions" not in shown
+
+
+def test_costs_of_decisions(tmp_path):
+    P, y = ensemble(300)
+    cost = np.array([[0.0, 1], [20, 2], [3, 2]])
+    names = ["wait", "treat"]
+    read = Page(cl.report.write(tmp_path / "r.html", P, y, cost=cost, action_names=names))
+    shown = read.text("sets")
+    chosen = cl.decide(P, cost)
+    risk = (P @ cost).max(axis=1)[np.arange(300), chosen].mean()
+    paid = cost[y, chosen].mean()
+    assert f"(Gamma-minimax){risk:.4f}{paid:.4f}" in shown
+    assert "majority vote" not in shown
+    square = Page(cl.report.write(tmp_path / "r.html", P, cost=1 - np.eye(3))).text("sets")
+    vote = cl.majority_vote(P)
+    risk = (1 - P.min(axis=1))[np.arange(300), vote].mean()
+    assert f"majority vote{risk:.4f}" in square
+    assert "mean cost with the labels" not in square
+
+
 def test_distributions(written):
     read, P, _ = written
     u = cl.quantify(P)
@@ -584,6 +624,8 @@ def test_nothing_on_the_page_is_fetched(written):
         ({"y": [0] * 5, "target_accuracy": "x"}, "target_accuracy: is 'x'"),
         ({"target_accuracy": 0.9}, "target_accuracy: needs labels; pass y, or review_share"),
         ({"review_share": 0.1, "review_threshold": 0.4}, "review_threshold: excludes review_share"),
+        ({"cost": np.ones((2, 3))}, r"cost: has shape \(2, 3\)"),
+        ({"cost": np.ones((3, 2)), "action_names": ["a"]}, "action_names: has 1 entries; pass 2"),
         ({"path": "report.txt"}, "path: .*report.txt is not an .html file"),
         ({"path": "nowhere/report.html"}, "nowhere is not a folder"),
     ],

@@ -17,7 +17,7 @@ from credalens.cli.predictions import (
 from credalens.distances import NAMES
 
 if TYPE_CHECKING:
-    from credalens.io import Chunk
+    from credalens.io import Chunk, Ensemble
     from credalens.report.data import Collector
 
 EXAMPLES = examples(
@@ -57,6 +57,13 @@ def command(
             show_default="the largest of 0.99, 0.95 and 0.9 that keeps half of them",
         ),
     ] = None,
+    cost: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file of costs, as in credalens decide; adds the cost of each decision rule.",
+            show_default=False,
+        ),
+    ] = None,
     title: Annotated[
         str | None, typer.Option(help="Heading of the page.", show_default=False)
     ] = None,
@@ -84,7 +91,8 @@ def command(
         check_path(output)
         side = skipped_path(output)
         measure_options = MeasureOptions(distance=distance)
-        predictions = open_predictions(inputs, measure_options, common, output, side)
+        read = [] if cost is None else [cost]
+        predictions = open_predictions(inputs, measure_options, common, output, side, read=read)
         families = None if measures is None else [name.strip() for name in measures.split(",")]
         if target_accuracy is not None and not predictions.ensemble.has_labels:
             raise ValueError("--target-accuracy: needs labels, and no file has any; pass --labels")
@@ -95,12 +103,23 @@ def command(
             review_threshold=review_threshold,
             review_share=reject,
             target_accuracy=target_accuracy,
+            **_costs(cost, predictions.ensemble),
         )
         for chunk in predictions.chunks("measuring"):
             collector.add_chunk(labelled_rows(chunk))
         note_unlabelled(predictions)
         write_report(output, collector, start, common.quiet)
         write_skipped(predictions.skipped, side)
+
+
+def _costs(path: Path | None, ensemble: "Ensemble") -> dict[str, Any]:
+    """Return the costs and the actions in a file, as options of `ReportConfig`."""
+    if path is None:
+        return {}
+    from credalens.io.cost_file import read_cost
+
+    cost, actions = read_cost(path, ensemble.class_names, ensemble.n_classes)
+    return {"cost": cost, "actions": actions}
 
 
 def make_collector(

@@ -11,6 +11,7 @@ from typing import Any
 from credalens.evaluation.kinds import KINDS
 from credalens.measures.quantify import COMPONENTS
 from credalens.report.data import ReportData
+from credalens.report.label_sets import RULE_LABELS, LabelSets
 from credalens.report.ranking import Ranking, family_label
 
 Spec = dict[str, Any]
@@ -196,6 +197,38 @@ def _curve_chart(lines: list[Any]) -> Spec:
              "params": [{"name": "at", "select": {
                  "type": "point", "fields": ["rejected"], "nearest": True,
                  "on": "pointerover", "clear": "pointerout"}}]},
+        ],
+    )  # fmt: skip
+
+
+def set_chart(found: LabelSets) -> Spec:
+    """Return the share of sets that contain the label against their mean size, by rule."""
+    values = [
+        {"rule": RULE_LABELS[rule], "size": one.mean_size, "covered": one.coverage,
+         "low": one.intervals["coverage"][0], "high": one.intervals["coverage"][1]}
+        for rule, one in found.metrics.items()
+    ]  # fmt: skip
+    names = [value["rule"] for value in values]
+    x = {"field": "size", "type": "quantitative", "title": "mean number of labels",
+         "scale": {"zero": False, "padding": 24}}  # fmt: skip
+    y = {"type": "quantitative", "title": "share that contains the label",
+         "scale": {"zero": False}, "axis": {"format": "~%"}}  # fmt: skip
+    colour = {"field": "rule", "type": "nominal", "legend": None,
+              "scale": {"domain": names, "range": ["var(--blue)", "var(--vermilion)",
+                                                   "var(--green)"]}}  # fmt: skip
+    return _chart(
+        240,
+        data={"values": values},
+        encoding={"x": x, "color": colour},
+        layer=[
+            {"mark": {"type": "rule", "strokeWidth": 2},
+             "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}}},
+            {"mark": {"type": "point", "filled": True, "size": 90},
+             "encoding": {"y": {"field": "covered", **y}, "tooltip": [
+                 {"field": "rule"}, {"field": "size", "format": ".3f"},
+                 {"field": "covered", "format": ".2%"}]}},
+            {"mark": {"type": "text", "align": "left", "dx": 10},
+             "encoding": {"y": {"field": "covered", **y}, "text": {"field": "rule"}}},
         ],
     )  # fmt: skip
 

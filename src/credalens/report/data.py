@@ -22,6 +22,7 @@ from credalens.evaluation.kinds import KINDS, Rule, largest_distance
 from credalens.evaluation.review import Review, choose_review
 from credalens.evaluation.scores import measure_families
 from credalens.measures import Interval, Uncertainty
+from credalens.report.label_sets import LabelSetCounter, LabelSets
 from credalens.report.markup import truncate
 from credalens.report.samples import Sample, Top
 from credalens.sets import ConvexHull
@@ -52,6 +53,9 @@ class ReportConfig:
     review_share: float | None = None
     target_accuracy: float | None = None
     title: str = ""
+    #: Costs ``(K, D)`` of decisions, and the names of the actions, None if they are the classes.
+    cost: Array | None = None
+    actions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ class ReportData:
     without: Without | None
     #: Number of invalid rows that were skipped.
     n_skipped: int
+    label_sets: LabelSets
 
     @property
     def n(self) -> int:
@@ -200,6 +205,7 @@ class Collector:
         self._families: dict[str, list[tuple[Any, Any, Any]]] = {m: [] for m in config.measures}
         self._errors = dict.fromkeys(config.measures, 0.0)
         self._baselines: dict[str, list[Array]] = {name: [] for name in BASELINES}
+        self._label_sets = LabelSetCounter(config.n_classes, config.cost, config.actions)
         self._top = Top()
         self._sample = Sample()
         #: Number of rows collected so far.
@@ -222,12 +228,14 @@ class Collector:
         """
         self._n_skipped += skipped
         hull = ConvexHull(members, validate=False)
+        predicted = majority_vote(hull)
+        self._label_sets.add(hull, labels, np.asarray(predicted))
         vote_type = np.uint16 if self.config.n_classes <= 1 << 16 else np.uint32
         self._chunks.append({
             "rows": self.n + np.arange(len(members)) if rows is None else rows,
             "ids": None if ids is None else _as_objects(np.asarray(ids)),
             "labels": labels,
-            "predicted": majority_vote(hull),
+            "predicted": predicted,
             "votes": members.argmax(axis=2).astype(vote_type),
         })  # fmt: skip
         for name, u in self._measure(hull, measured or {}).items():
@@ -287,6 +295,7 @@ class Collector:
             shown=self._top.positions,
             shown_members=self._top.members,
             n_skipped=self._n_skipped,
+            label_sets=self._label_sets.result(),
             **self._diagnose(review, rule),
         )
 

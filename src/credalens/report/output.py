@@ -13,6 +13,7 @@ from credalens import _validation
 from credalens._backend import BLOCK_BYTES, Array
 from credalens._files import atomic_write, check_folder
 from credalens._validation import raise_invalid
+from credalens.decisions import as_cost
 from credalens.evaluation.labels import UNKNOWN, label_indices
 from credalens.report import vega_bundle
 from credalens.report.data import Collector, ReportConfig, choose_measures
@@ -32,6 +33,8 @@ def write(
     review_threshold: float | None = None,
     review_share: float | None = None,
     target_accuracy: float | None = None,
+    cost: Any = None,
+    action_names: Sequence[str] | None = None,
     title: str | None = None,
     normalize: bool = False,
 ) -> Path:
@@ -65,6 +68,10 @@ def write(
         Accuracy of the predictions that are kept, instead of a threshold. By default, with labels,
         the largest of 0.99, 0.95 and 0.9 that keeps at least half of them; without labels a tenth
         is reviewed.
+    cost : array-like of shape (K, D), optional
+        Costs of D actions, as in `credalens.decide`; adds the cost of each decision rule.
+    action_names : sequence of D str, optional
+        Names of the actions; by default those of the classes, if there are K actions.
     title : str, optional
         Heading of the page.
     normalize : bool, default=False
@@ -108,6 +115,7 @@ def write(
         review_threshold=review_threshold,
         review_share=review_share,
         target_accuracy=target_accuracy,
+        **_as_costs(cost, action_names, K),
         title="" if title is None else str(title),
     )
     labels = None if y is None else _as_labels(y, n, K, config.class_names)
@@ -124,6 +132,16 @@ def write(
             None if identifiers is None else identifiers[part],
         )
     return write_page(path, collector, start)
+
+
+def _as_costs(cost: Any, names: Sequence[str] | None, n_classes: int) -> dict[str, Any]:
+    matrix = as_cost(cost, n_classes)
+    if matrix is None:
+        return {}
+    actions = _as_names(names, matrix.shape[1], "action_names", "action")
+    if actions is None and matrix.shape[1] != n_classes:
+        actions = tuple(f"action {d}" for d in range(matrix.shape[1]))
+    return {"cost": matrix, "actions": actions}
 
 
 def write_page(path: Path, collector: Collector, start: float) -> Path:

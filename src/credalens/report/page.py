@@ -9,6 +9,7 @@ from typing import Any
 
 from credalens.report import aggregates, charts, sections, vega_bundle
 from credalens.report.data import ReportData
+from credalens.report.label_sets_section import label_sets_section
 from credalens.report.markup import Markup, join, script_data, tag, truncate, user_text
 from credalens.report.method import method_section
 from credalens.report.ranking import rank_scores
@@ -20,6 +21,7 @@ NAVIGATION = {
     "summary": "Summary",
     "map": "Map",
     "curves": "Rejection",
+    "sets": "Label sets",
     "distributions": "Distributions",
     "uncertain": "Most uncertain",
     "members": "Models",
@@ -36,6 +38,7 @@ def render(data: ReportData, seconds: float) -> str:
         sections.summary_section(data, ranking),
         sections.map_section(data, listing),
         None if ranking is None else ranking_section(data, ranking),
+        label_sets_section(data),
         sections.distributions_section(data, histograms, classes),
         sections.cards_section(data),
         sections.members_section(data),
@@ -45,6 +48,8 @@ def render(data: ReportData, seconds: float) -> str:
     specs: dict[str, Any] = {"map": charts.map_chart(data, dense)}
     if ranking is not None:
         specs |= {f"curve-{k}": spec for k, spec in charts.curve_charts(data, ranking).items()}
+    if data.label_sets.metrics and data.config.n_members > 1 and data.config.n_classes > 1:
+        specs["sets"] = charts.set_chart(data.label_sets)
     for i, histogram in enumerate(histograms):
         specs[f"histogram-{i}"] = charts.histogram_chart(histogram, data.n)
     names = [truncate(name) for name in data.class_names]
@@ -92,7 +97,8 @@ def _head(data: ReportData, title: str) -> Markup:
     links = [
         tag("a", heading, href=f"#{ident}")
         for ident, heading in NAVIGATION.items()
-        if ident != "curves" or data.labels is not None
+        if (ident != "curves" or data.labels is not None)
+        and (ident != "sets" or (data.config.n_members > 1 and data.config.n_classes > 1))
     ]
     return join([
         tag("p", "credalens report", _class="eyebrow"),
