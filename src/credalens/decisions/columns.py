@@ -11,7 +11,7 @@ import numpy as np
 
 from credalens._backend import Array
 from credalens.decisions.costs import cost_with_abstention
-from credalens.decisions.rules import ADMISSIBILITY_RULES, DECISION_RULES
+from credalens.decisions.rules import ADMISSIBILITY_RULES, DECISION_RULES, first_smallest
 from credalens.sets import CredalSet
 
 #: Name of the action of abstaining.
@@ -86,7 +86,7 @@ class DecisionColumns:
         possible = (
             mask if self.abstain is None else np.pad(mask, ((0, 0), (0, 1)), constant_values=True)
         )
-        chosen = np.where(possible, criterion, np.inf).argmin(axis=-1)
+        chosen = first_smallest(np.where(possible, criterion, np.inf), self.costs)
         lower, upper = (np.asarray(end) for end in Q.expected_costs(self.costs))
         size = mask.sum(axis=-1)
         own = chosen[:, None]

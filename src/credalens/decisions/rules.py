@@ -78,7 +78,8 @@ def decide(
     Returns
     -------
     array of int, shape (...)
-        Indices of actions; of equal actions the first.
+        Indices of actions; of equal actions the first. Values of the criterion that differ by less
+        than 1e-12 of the range of the costs are equal.
 
     See Also
     --------
@@ -118,8 +119,18 @@ def decide(
     """
     _validation.one_of(rule, "rule", DECISION_RULES)
     weight = _validation.fraction(alpha, "alpha", zero=True, one=True)
-    criterion = stop_gradient(DECISION_RULES[rule](Q, as_cost(cost, Q.n_classes), weight))
-    return namespace(criterion).argmin(criterion, axis=-1)
+    costs = as_cost(cost, Q.n_classes)
+    return first_smallest(stop_gradient(DECISION_RULES[rule](Q, costs, weight)), costs)
+
+
+def first_smallest(criterion: Any, cost: Array | None) -> Any:
+    """Return the index of the smallest entry ``(...)`` of a criterion ``(..., D)``.
+
+    Entries that differ by the rounding of expected costs are equal; of these, the first is chosen.
+    """
+    xp = namespace(criterion)
+    smallest = xp.min(criterion, axis=-1, keepdims=True)
+    return xp.argmax(1.0 * (criterion <= smallest + tie_tolerance(cost)), axis=-1)
 
 
 @overload
