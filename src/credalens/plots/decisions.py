@@ -80,7 +80,7 @@ def decision_regions(
         style = {"facecolor": colour, "edgecolor": colour, "lw": 0.3}
         region = PolyCollection(plane[codes == code], label=label, zorder=0, **style)
         ax.add_collection(region, autolim=False)
-    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4)
+    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3)
     return ax
 
 
