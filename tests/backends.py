@@ -16,6 +16,10 @@ from credalens.sets import set_function
 METRIC = np.array([[0, 1, 2, 3], [1, 0, 1.5, 2], [2, 1.5, 0, 1], [3, 2, 1, 0.0]])
 
 
+#: Costs of three actions.
+COST = np.array([[0, 1, 0.75], [5, 1, 0.75], [2, 1, 0.75], [0, 3, 0.75]])
+
+
 @dataclass(frozen=True)
 class ArrayBackend:
     """An array library: how to create its arrays, and how to recognise them."""
@@ -97,6 +101,13 @@ MEASURES = {
     "label-wise": lambda Q: cl.quantify(Q, "labelwise:credal", base="e"),
     "volume": cl.volume,
     "vote": cl.majority_vote,
+    "decisions": lambda Q: tuple(cl.decide(Q, cost, rule) for cost in (None, COST)
+                                 for rule in ("gamma_minimax", "hurwicz", "minimax_regret")),
+    "admissible": lambda Q: tuple(
+        cl.admissible(Q, cost, rule, return_error=True) for cost in (None, COST)
+        for rule in ("e_admissible", "maximal", "interval_dominance")
+    ),
+    "label set": lambda Q: cl.decisions.best_label_set(Q, return_error=True),
     "expectations": lambda Q: (
         Q.lower(), Q.upper(), Q.lower([0, 1, 2, 3.5]), Q.upper(np.eye(4)[:3]), Q.center(),
         Q.lower_probability([0, 3]), Q.lower_probabilities(), Q.choquet([0, 1, 2, 3.5]),

@@ -57,6 +57,20 @@ every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys(
 
 
 @every_model
+def test_sets_of_labels(model):
+    fitted = clone(model).fit(X, NAMES)
+    Q = fitted.predict_credal(X)
+    sets = fitted.predict_set(X)
+    assert sets.dtype == bool
+    assert sets.shape == (len(X), 3)
+    assert_array_equal(sets, cl.admissible(Q))
+    assert (sets.sum(axis=1) > 1).any()  # some instances are open
+    assert (fitted.predict_set(X, "maximal") >= sets).all()
+    cost = [[0, 1], [5, 1], [0, 1]]
+    assert_array_equal(fitted.predict_set(X, cost=cost), cl.admissible(Q, cost))
+
+
+@every_model
 def test_string_labels_and_data_frames(model):
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     fitted = clone(model).fit(frame, NAMES)

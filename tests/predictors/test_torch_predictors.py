@@ -210,6 +210,17 @@ def test_predictions_are_the_members_softmax():
     assert torch.equal(Q.members, P)
 
 
+def test_sets_of_labels():
+    X, y, _, _ = digits()
+    ensemble = DeepEnsemble(factory, 3, epochs=1, random_state=0).fit((X, y))
+    sets = ensemble.predict_set(X[:50])
+    assert sets.dtype == torch.bool
+    assert tuple(sets.shape) == (50, 10)
+    members = ensemble.predict_members(X[:50]).numpy()
+    np.testing.assert_array_equal(sets.numpy(), cl.admissible(members))
+    assert (ensemble.predict_set(X[:50], "maximal") | ~sets).all()
+
+
 def test_a_member_twice_changes_nothing():
     _, _, X_test, _ = digits()
     P = fitted().predict_members(X_test)
