@@ -41,3 +41,23 @@ def test_every_call_in_the_tables_for_other_libraries_is_run():
     assert len(calls) > 40
     for call in calls:
         assert any(call in source for source in sources), call
+
+
+def test_the_numbers_of_the_comparison_of_scores_are_those_of_its_results():
+    results = (DOCS / "results/scores.md").read_text()
+    text = (DOCS / "choose.md").read_text()
+    _, _, text = text.partition("## Which score detects errors")
+    text, _, _ = text.partition("## Comparison of the measure families")
+    overview = re.findall(r"^\| (?:score|`\w+`) \|.*\|$", text, re.M)
+    assert len(overview) > 8
+    for row in overview:
+        assert row + "\n" in results, row
+    quoted = [
+        cell.strip() for row in re.findall(r"^\|.*\|$", text, re.M) for cell in row.split("|")
+    ]
+    numbers = [cell for cell in quoted if re.search(r"\d\.\d", cell)]
+    assert len(numbers) > 100
+    for number in numbers:
+        assert f" {number} " in results, number
+    for number in re.findall(r"\d+\.\d+(?= %)", text):
+        assert f" {number} " in results, number

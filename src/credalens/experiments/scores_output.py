@@ -33,6 +33,8 @@ from credalens.experiments.table2_summary import by_dataset
 #: Names and decimals of the metrics, in percent.
 LABELS = {"auc": "AUC", "aurc": "AURC", "augrc": "AUGRC", "auroc": "AUROC"}
 DIGITS = {"auc": 2, "aurc": 3, "augrc": 3, "auroc": 2}
+#: Decimals in the CSV file.
+CSV_DIGITS = 6
 COLUMNS = ("group", "dataset", "n", "classes", "accuracy", "score", "metric", *FIELDS, "verdict")
 
 
@@ -190,8 +192,8 @@ def csv_rows(report: Report, tasks: dict[str, list[TaskRow]]) -> list[list[Any]]
     lines: list[list[Any]] = []
 
     def add(described: list[Any], score: str, metric: str, numbers: Sequence[float]) -> None:
-        blank = ["" if math.isnan(x) else x for x in numbers]
-        lines.append([*described, score, metric, *blank, verdict_of(metric, *numbers[-2:])])
+        rounded = ["" if math.isnan(x) else round(x, CSV_DIGITS) for x in numbers]
+        lines.append([*described, score, metric, *rounded, verdict_of(metric, *numbers[-2:])])
 
     for one in report.comparisons:
         described = ["ensemble", one.name, one.n, one.n_classes, one.accuracy]
@@ -219,4 +221,4 @@ def _sizes(splits: Sequence[Any]) -> list[Any]:
     """Return the rows, the classes and the mean accuracy of a dataset."""
     first = splits[0]
     accuracy = sum(split["accuracy"] for split in splits) / len(splits)
-    return [first["n_train"] + first["n_test"], first["n_classes"], accuracy]
+    return [first["n_train"] + first["n_test"], first["n_classes"], round(accuracy, CSV_DIGITS)]

@@ -149,7 +149,10 @@ def _add_trained(loaded: "dict[str, Predictions]", folder: Path) -> list[str]:
         raise ValueError(f"--predictions: {name} is the name of --ensemble; pass another name")
     loaded[name] = trained.predictions
     low, high = trained.levels[0], trained.levels[-1]
-    return [f"{name}: the networks of Figure 3, relative likelihoods from {low:g} to {high:g}."]
+    return [
+        f"{name}: networks trained by `credalens reproduce figure3`, relative likelihoods from "
+        f"{low:g} to {high:g}."
+    ]
 
 
 def _command(named: Mapping[str, str], options: Mapping[str, object]) -> str:
