@@ -134,8 +134,7 @@ CREDALENS_INLINE void accumulate_last_tile(const Term& term, const Vec* rows, in
 
 // Passes sum_y term(rows[i][y], rows[j][y]) for all i < j to the consumer.
 template <class Term, class Consumer>
-CREDALENS_INLINE void accumulate_pairs(const Term& term, const Vec* rows, int M, int K,
-                                       Consumer& consumer) {
+void accumulate_pairs(const Term& term, const Vec* rows, int M, int K, Consumer& consumer) {
     for (int i = 0; i + 1 < M; i += 2) {
         int j = i + 2;
         if (M - j < 4) {
