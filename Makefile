@@ -2,7 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-SOURCES := $(wildcard kernels/* kernels/*/*) pyproject.toml
+SOURCES := $(filter-out %.md,$(wildcard kernels/* kernels/*/*)) pyproject.toml
 JOBS ?= 2
 
 .PHONY: demo test test-fast test-torch lint bench docs dist sanitize portable clean
@@ -83,7 +83,7 @@ else
 	  $(CURDIR)/tests/test_pullbacks.py
 endif
 
-# The kernels as they are for other compilers and machines, of the least instruction set.
+# The kernels as other compilers and platforms build them, for the baseline instruction set.
 portable: $(VENV)/.portable
 	cd build/portable && PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 \
 	  PYTHONPATH="$(CURDIR)/build/portable:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \

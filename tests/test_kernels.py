@@ -4,6 +4,8 @@ These tests also run under AddressSanitizer and UBSan, so that an access outside
 """
 
 import itertools
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -468,6 +470,18 @@ def test_many_results_are_settled_by_several_threads():
     assert_array_equal(total, 1 - low)
     assert_array_equal(lower, 1 - high)
     assert_array_equal(epistemic, wide / 4)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="Linux lists threads there")
+@pytest.mark.skipif("CREDALENS_AVOID_CALLER_CPU" in os.environ, reason="affinity is changed")
+def test_threads_keep_their_cpu_affinity():
+    P = dirichlet(100_000, 5, 5)
+    for _ in range(3):
+        closed_forms(P, threads=4)
+    allowed = os.sched_getaffinity(0)
+    threads = [int(task.name) for task in Path("/proc/self/task").iterdir()]
+    assert len(threads) >= 4
+    assert all(os.sched_getaffinity(thread) == allowed for thread in threads)
 
 
 @dtypes

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-DEFAULT_PATHS = ("src", "docs", "examples", "benchmarks", "README.md",
+DEFAULT_PATHS = ("src", "kernels", "docs", "examples", "benchmarks", "README.md",
                  "ARCHITECTURE.md", "CONTRIBUTING.md")  # fmt: skip
 SUFFIXES = {".py", ".pyi", ".md", ".rst", ".cpp", ".hpp", ".txt", ".css", ".js", ".html", ".ipynb"}
 #: Images and tables of measured numbers.

@@ -1,17 +1,17 @@
 #include "boxes/boxes.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
 
-#include "simd/instance_per_lane.hpp"
 #include "runtime/parallel_for.hpp"
+#include "simd/aligned_buffer.hpp"
 
 namespace credalens {
 namespace {
 
-double plogp(double p) { return p > 0.0 ? p * std::log(p) : 0.0; }
+constexpr int kMaxLevelSteps = 200;
+
+// From so many classes on, the classes of one instance are in lanes.
+constexpr int kMinClassesInLanes = 56;
 
 double sum_of(const double* x, int K) {
     double sum = 0.0;
@@ -19,189 +19,22 @@ double sum_of(const double* x, int K) {
     return sum;
 }
 
-// ---------------------------------------------------------------------------- lower entropy
-
-constexpr double kGoal = 1e-12;   // certified gap at which the search ends, in nats
-constexpr double kInside = 1e-12; // a bound must move this far to count as moved
-
-// Best-first branch and bound for one instance at a time; keeps its memory between instances.
-class LowerEntropy {
-public:
-    LowerEntropy(int K, std::int64_t max_nodes)
-        : K_(K), max_nodes_(max_nodes), order_(K), slope_(K), p_(K), best_p_(K), lo_(K), hi_(K) {}
-
-    void solve(const double* l, const double* u) {
-        l_ = l;
-        u_ = u;
-        best_ = std::numeric_limits<double>::infinity();
-        floor_ = best_;
-        pool_.clear();
-        heap_.clear();
-        free_.clear();
-        std::copy(l, l + K_, lo_.begin());
-        std::copy(u, u + K_, hi_.begin());
-        open();
-        std::int64_t nodes = 1;
-        while (!heap_.empty() && heap_.front().bound < best_ - kGoal && nodes < max_nodes_) {
-            std::pop_heap(heap_.begin(), heap_.end());
-            const Node node = heap_.back();
-            heap_.pop_back();
-            free_.push_back(node.slot);
-            for (int side = 0; side < 2; ++side, ++nodes) {
-                // The slot may be taken over by the first child: both are read before they open.
-                if (side == 0) {
-                    const double* saved = pool_.data() + node.slot * 2 * K_;
-                    parent_.assign(saved, saved + 2 * K_);
-                }
-                std::copy(parent_.begin(), parent_.begin() + K_, lo_.begin());
-                std::copy(parent_.begin() + K_, parent_.end(), hi_.begin());
-                if (side == 0 ? lower_to(node.at, node.split) : raise_to(node.at, node.split)) {
-                    open();
-                }
-            }
-        }
-        if (!heap_.empty()) floor_ = std::min(floor_, heap_.front().bound);
-    }
-
-    double value() const { return best_; }
-    double error() const { return std::max(0.0, best_ - floor_); }
-    const double* distribution() const { return best_p_.data(); }
-
-private:
-    struct Node {
-        double bound;
-        double split;     // where the fractional class stands
-        int at;           // which class it is
-        std::size_t slot; // its intervals: K lower ends, then K upper ends
-        bool operator<(const Node& other) const { return bound > other.bound; }
-    };
-
-    // Of two classes whose intervals compare in both ends, some minimum gives the higher one at
-    // least as much above its lower end (if it is the wider) or as little below its upper end (if
-    // it is the narrower): exchanging the two amounts moves mass up a concave sum. Equal intervals
-    // go by their index.
-    bool dominates(int k, int i) const {
-        if (l_[k] < l_[i] || u_[k] < u_[i]) return false;
-        return l_[k] > l_[i] || u_[k] > u_[i] || k < i;
-    }
-    bool wider(int k, int i) const { return u_[k] - l_[k] >= u_[i] - l_[i]; }
-
-    // p_j <= top, and what it says of the classes that j dominates.
-    bool lower_to(int j, double top) {
-        hi_[j] = std::min(hi_[j], top);
-        for (int i = 0; i < K_; ++i) {
-            if (i == j || !dominates(j, i)) continue;
-            const double limit = wider(j, i) ? l_[i] + (top - l_[j]) : u_[i] - (u_[j] - top);
-            hi_[i] = std::min(hi_[i], std::max(limit, l_[i]));
-            if (hi_[i] < lo_[i] - kInside) return false;
-        }
-        return tighten();
-    }
-
-    // p_j >= bottom, and what it says of the classes that dominate j.
-    bool raise_to(int j, double bottom) {
-        lo_[j] = std::max(lo_[j], bottom);
-        for (int k = 0; k < K_; ++k) {
-            if (k == j || !dominates(k, j)) continue;
-            const double limit = wider(k, j) ? l_[k] + (bottom - l_[j]) : u_[k] - (u_[j] - bottom);
-            lo_[k] = std::max(lo_[k], std::min(limit, u_[k]));
-            if (hi_[k] < lo_[k] - kInside) return false;
-        }
-        return tighten();
-    }
-
-    // A minimum is a corner: all classes but one at l or u. A class cut off from both is the one;
-    // the others are then at whichever end is left to them. False if no corner remains.
-    bool tighten() {
-        int inner = -1;
-        for (int y = 0; y < K_; ++y) {
-            if (lo_[y] > l_[y] + kInside && hi_[y] < u_[y] - kInside) {
-                if (inner >= 0) return false;
-                inner = y;
-            }
-        }
-        for (int y = 0; y < K_ && inner >= 0; ++y) {
-            if (y == inner) continue;
-            if (lo_[y] > l_[y] + kInside) lo_[y] = hi_[y] = u_[y];
-            if (hi_[y] < u_[y] - kInside) lo_[y] = hi_[y] = l_[y];
-        }
-        for (int y = 0; y < K_; ++y) hi_[y] = std::max(hi_[y], lo_[y]);
-        const double room = 1.0 - sum_of(lo_.data(), K_), spare = sum_of(hi_.data(), K_) - 1.0;
-        if (room < -kInside || spare < -kInside) return false;
-        for (int y = 0; y < K_; ++y) {
-            const double low = lo_[y], high = hi_[y];
-            lo_[y] = std::max(low, std::min(high - spare, high));
-            hi_[y] = std::min(high, std::max(low + room, low));
-        }
-        return true;
-    }
-
-    // Bounds the node in lo_, hi_ by the secants, tries their minimum as a member, keeps the node.
-    void open() {
-        double bound = 0.0, room = 1.0;
-        for (int y = 0; y < K_; ++y) {
-            const double at = -plogp(lo_[y]), width = hi_[y] - lo_[y];
-            slope_[y] = width > 0.0 ? (-plogp(hi_[y]) - at) / width : 0.0;
-            bound += at;
-            room -= lo_[y];
-            p_[y] = lo_[y];
-            order_[y] = y;
-        }
-        std::sort(order_.begin(), order_.end(), [this](int a, int b) {
-            return slope_[a] < slope_[b] || (slope_[a] == slope_[b] && a < b);
-        });
-        int at = -1;
-        for (int y : order_) {
-            if (room <= 0.0) break;
-            const double width = hi_[y] - lo_[y], step = std::min(width, room);
-            bound += slope_[y] * step;
-            room -= step;
-            p_[y] = step < width ? lo_[y] + step : hi_[y];
-            if (step < width) at = y;
-        }
-        double entropy = 0.0;
-        for (int y = 0; y < K_; ++y) entropy -= plogp(p_[y]);
-        if (entropy < best_) {
-            best_ = entropy;
-            best_p_ = p_;
-        }
-        if (at < 0 || bound >= best_ - kGoal) {
-            floor_ = std::min(floor_, at < 0 ? entropy : bound);
-            return;
-        }
-        std::size_t slot = pool_.size() / (2 * K_);
-        if (free_.empty()) {
-            pool_.resize(pool_.size() + 2 * K_);
-        } else {
-            slot = free_.back();
-            free_.pop_back();
-        }
-        std::copy(lo_.begin(), lo_.end(), pool_.begin() + slot * 2 * K_);
-        std::copy(hi_.begin(), hi_.end(), pool_.begin() + slot * 2 * K_ + K_);
-        heap_.push_back({bound, p_[at], at, slot});
-        std::push_heap(heap_.begin(), heap_.end());
-    }
-
-    const int K_;
-    const std::int64_t max_nodes_;
-    const double *l_ = nullptr, *u_ = nullptr;
-    double best_ = 0.0, floor_ = 0.0;
-    std::vector<int> order_;
-    std::vector<double> slope_, p_, best_p_, lo_, hi_, parent_, pool_;
-    std::vector<std::size_t> free_;
-    std::vector<Node> heap_;
-};
-
 }  // namespace
+}  // namespace credalens
+
+#define CREDALENS_TARGET_INCLUDE "boxes/boxes-inl.hpp"
+#include "simd/foreach_target.hpp"
+
+namespace credalens {
 
 void box_widths(const double* low, const double* high, std::size_t n, int K, double* widths,
-                double* lows, double* highs, int threads) {
-    parallel_for(n, grain_of(3.0 * K), threads, [&](std::size_t begin, std::size_t end) {
+                double* lower_sum, double* upper_sum, int threads) {
+    parallel_for(n, Grain::of_duration(3.0 * K), threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             const double *l = low + i * K, *u = high + i * K;
             for (int y = 0; y < K; ++y) widths[i * K + y] = std::max(u[y] - l[y], 0.0);
-            lows[i] = sum_of(l, K);
-            highs[i] = sum_of(u, K);
+            lower_sum[i] = sum_of(l, K);
+            upper_sum[i] = sum_of(u, K);
         }
     });
 }
@@ -209,79 +42,29 @@ void box_widths(const double* low, const double* high, std::size_t n, int K, dou
 void box_minimax(const double* low, const double* high, std::size_t n, int K, double* value,
                  int threads) {
     parallel_for(
-        n, Grain::of_lanes(40000 / K), threads,
-        [K] { return std::vector<double>(lanes_scratch(2 * static_cast<std::size_t>(K))); },
-        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-            box_minimax_in_lanes(low + begin * K, high + begin * K, end - begin, K, value + begin,
-                                 scratch.data());
+        n, Grain::multiple_of_lanes(40000 / K), threads,
+        [K] { return vector_scratch(2 * static_cast<std::size_t>(K)); },
+        [&](AlignedBuffer& scratch, std::size_t begin, std::size_t end) {
+            CREDALENS_DISPATCH(minimax_values, low + begin * K, high + begin * K, end - begin, K,
+                               value + begin, scratch.data());
         });
 }
 
 void box_max_entropy(const double* low, const double* high, std::size_t n, int K, double* value,
                      double* distribution, int threads) {
     parallel_for(
-        n, Grain::of_lanes(40000 / K), threads,
-        [K] { return std::vector<double>(lanes_scratch(4 * static_cast<std::size_t>(K))); },
-        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-            box_max_entropy_in_lanes(low + begin * K, high + begin * K, end - begin, K,
-                                     value + begin,
-                                     distribution ? distribution + begin * K : nullptr,
-                                     scratch.data());
+        n, Grain::multiple_of_lanes(40000 / K), threads,
+        [K] { return vector_scratch(2 * static_cast<std::size_t>(K)); },
+        [&](AlignedBuffer& scratch, std::size_t begin, std::size_t end) {
+            const double *l = low + begin * K, *u = high + begin * K;
+            double* p = distribution ? distribution + begin * K : nullptr;
+            if (K < kMinClassesInLanes)
+                CREDALENS_DISPATCH(max_entropy_few_classes, l, u, end - begin, K, value + begin, p,
+                                   scratch.data());
+            else
+                CREDALENS_DISPATCH(max_entropy_many_classes, l, u, end - begin, K, value + begin,
+                                   p);
         });
-}
-
-void ball_minimax(const double* center, const double* radius, std::size_t n, int K, double* value,
-                  int threads) {
-    parallel_for(
-        n, Grain::of_lanes(40000 / K), threads,
-        [K] { return std::vector<double>(lanes_scratch(K)); },
-        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-            ball_minimax_in_lanes(center + begin * K, radius + begin, end - begin, K,
-                                  value + begin, scratch.data());
-        });
-}
-
-void ball_lower_sum(const double* center, const double* radius, std::size_t n, int K, double* value,
-                    int threads) {
-    parallel_for(
-        n, Grain::of_lanes(40000 / K), threads,
-        [K] { return std::vector<double>(lanes_scratch(K)); },
-        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-            ball_lower_sum_in_lanes(center + begin * K, radius + begin, end - begin, K,
-                                    value + begin, scratch.data());
-        });
-}
-
-void neighbourhood_entropy(Neighbourhood kind, bool largest, const double* center,
-                           const double* size, std::size_t n, int K, double* value,
-                           double* distribution, int threads) {
-    // Many classes take less each.
-    const int worth = !largest ? 10000 : K < kMinSetsAlong ? 20000 : 40000;
-    parallel_for(
-        n, Grain::of_lanes(worth / K), threads,
-        [K] { return std::vector<double>(lanes_scratch(K)); },
-        [&](std::vector<double>& scratch, std::size_t begin, std::size_t end) {
-            neighbourhood_entropy_in_lanes(kind, largest, center + begin * K, size + begin,
-                                           end - begin, K, value + begin,
-                                           distribution ? distribution + begin * K : nullptr,
-                                           scratch.data());
-        });
-}
-
-void box_min_entropy(const double* low, const double* high, std::size_t n, int K,
-                     std::int64_t max_nodes, double* value, double* error, double* distribution,
-                     int threads) {
-    parallel_for(n, grain_of(1000.0 * K), threads, [&](std::size_t begin, std::size_t end) {
-        LowerEntropy search(K, max_nodes);
-        for (std::size_t i = begin; i < end; ++i) {
-            search.solve(low + i * K, high + i * K);
-            value[i] = std::max(search.value(), 0.0);
-            error[i] = search.error();
-            if (distribution != nullptr) {
-                std::copy(search.distribution(), search.distribution() + K, distribution + i * K);
-            }
-        }
-    });
 }
 
 }  // namespace credalens

@@ -9,7 +9,7 @@
 namespace credalens {
 namespace {
 
-constexpr int kStreams = kLanes / 4;  // a step of all streams has 16 bits for each lane
+constexpr int kStreams = kBatch / 4;  // a step of all streams gives 16 bits for each resample
 
 std::uint64_t splitmix(std::uint64_t& state) {
     std::uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -61,62 +61,37 @@ struct Poisson {
     }
 };
 
-// Poisson counts of all rows, and their sums. A 16-bit uniform number is compared with the
-// distribution function, of which the lower 16 bits are rounded up or down at random for each row.
-CREDALENS_CLONES void draw_poisson(Streams& streams, const Poisson& poisson, std::uint64_t seed,
-                                   std::size_t rows, std::uint8_t* CREDALENS_RESTRICT counts,
-                                   std::uint64_t* CREDALENS_RESTRICT drawn) {
-    Streams own = streams;
-    constexpr std::size_t kPart = 4096;  // so many counts of at most kMost sum to less than 2^16
-    for (std::size_t begin = 0; begin < rows; begin += kPart) {
-        std::uint16_t part[kLanes] = {};
-        const std::size_t end = std::min(rows, begin + kPart);
-        for (std::size_t i = begin; i < end; ++i) {
-            const std::uint64_t rounding = splitmix(seed) & 0xffff;
-            std::uint64_t bits[kStreams];
-            step(own, bits);
-            std::uint16_t uniform[kLanes], count[kLanes] = {};
-            std::memcpy(uniform, bits, sizeof bits);
-            for (const std::uint32_t below : poisson.below) {
-                const std::uint64_t limit = (below + rounding) >> 16;
-                if (limit > 0xffff) break;
-                for (int j = 0; j < kLanes; ++j)
-                    count[j] += uniform[j] >= static_cast<std::uint16_t>(limit);
-            }
-            for (int j = 0; j < kLanes; ++j) {
-                counts[i * kLanes + j] = static_cast<std::uint8_t>(count[j]);
-                part[j] += count[j];
-            }
-        }
-        for (int j = 0; j < kLanes; ++j) drawn[j] += part[j];
-    }
-    streams = own;
-}
-
 }  // namespace
+}  // namespace credalens
 
-// Exactly multinomial in each lane: independent Poisson counts are multinomial given their sum, and
-// the draws that are missing are made one by one. The mean of the sum is five standard deviations below
-// the number of draws; where it is exceeded nevertheless, all draws are made one by one.
+#define CREDALENS_TARGET_INCLUDE "evaluation/resample_counts-inl.hpp"
+#include "simd/foreach_target.hpp"
+
+namespace credalens {
+
+// Exactly multinomial in each resample: independent Poisson counts are multinomial given their sum,
+// and the draws that are missing are made one by one. The mean of the sum is five standard
+// deviations below the number of draws; where it is exceeded nevertheless, all draws are made one
+// by one.
 void draw_resamples(std::uint64_t seed, std::size_t rows, std::uint8_t* counts) {
     Streams streams(seed);
     const double n = static_cast<double>(rows), mean = std::max(0.0, 1.0 - 5.0 / std::sqrt(n));
-    std::uint64_t drawn[kLanes] = {};
-    draw_poisson(streams, Poisson(mean), splitmix(seed), rows, counts, drawn);
-    for (int j = 0; j < kLanes; ++j) {
+    std::uint64_t drawn[kBatch] = {};
+    CREDALENS_DISPATCH(draw_poisson, streams, Poisson(mean), splitmix(seed), rows, counts, drawn);
+    for (int j = 0; j < kBatch; ++j) {
         if (drawn[j] > rows) {
-            for (std::size_t i = 0; i < rows; ++i) counts[i * kLanes + j] = 0;
+            for (std::size_t i = 0; i < rows; ++i) counts[i * kBatch + j] = 0;
             drawn[j] = 0;
         }
     }
     std::uint64_t bits[kStreams];
     int unused = 0;
-    for (int j = 0; j < kLanes; ++j) {
+    for (int j = 0; j < kBatch; ++j) {
         for (; drawn[j] < rows; ++drawn[j]) {
             if (unused == 0) step(streams, bits), unused = kStreams;
             const double uniform = static_cast<double>(bits[--unused] >> 11) * 0x1p-53;
             const auto row = std::min(static_cast<std::size_t>(uniform * n), rows - 1);
-            ++counts[row * kLanes + j];
+            ++counts[row * kBatch + j];
         }
     }
 }

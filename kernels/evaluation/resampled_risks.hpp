@@ -9,11 +9,11 @@ namespace credalens {
 // Rows, scores and the points at which a curve is read.
 struct ScoredRows {
     std::size_t rows, scores, cuts;
-    const std::int32_t* order;     // (scores, rows): rows by increasing uncertainty
-    const std::uint8_t* last;      // (scores, rows): whether a row, in this order, ends a tie block
-    const double* loss;            // (rows,)
-    const double* weight;          // (rows,), or null for unit weights
-    const double* cut;             // (cuts,): retained weights, increasing, positive
+    const std::int32_t* order;  // (scores, rows): rows by increasing uncertainty
+    const std::uint8_t* last;   // (scores, rows): whether a row, in this order, ends a tie block
+    const double* loss;         // (rows,)
+    const double* weight;       // (rows,), or null for unit weights
+    const double* cut;          // (cuts,): retained weights, increasing, positive
 };
 
 // Results for each resample. The risk after k retained units of weight is r_k, the loss of these
@@ -27,9 +27,9 @@ struct ResampledSums {
     double* cut_risk;     // (scores, cuts, resamples): the sum of r_k over k <= cut
 };
 
-// Draws resamples of as many rows, with replacement, and computes their sums. With weights, a cut is
-// scaled by the weight of the resample relative to that of all rows. The result depends on the seed,
-// not on the number of threads; seeds that differ by little share resamples.
+// Draws resamples of as many rows, with replacement, and computes their sums. With weights, a cut
+// is scaled by the weight of the resample relative to that of all rows. The result depends on the
+// seed, not on the number of threads; seeds that differ by little share resamples.
 void resampled_risks(const ScoredRows& rows, std::uint64_t seed, std::size_t resamples,
                      const ResampledSums& sums, int threads);
 

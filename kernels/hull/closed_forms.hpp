@@ -1,4 +1,4 @@
-// Closed forms over the members of a hull: extreme class probabilities and the widest pair.
+// Closed forms over the members of a hull: extreme class probabilities and the L1 diameter.
 #pragma once
 
 #include <cstddef>
@@ -6,21 +6,22 @@
 
 namespace credalens {
 
-// How the widest pair is found; `automatic` picks by shape (see hull/closed_forms.cpp), the others are there
-// for tests and benchmarks. All are exact.
-enum class PairMethod { automatic = 0, plain = 1, signs = 2, sorted = 3 };
+// Algorithm for the diameter; `automatic` selects by shape, the others serve tests and benchmarks.
+// All are exact.
+enum class PairMethod { automatic = 0, all_pairs = 1, signs = 2, sorted = 3 };
 
-// What is found of each of n instances P (n, M, K), C-contiguous:
-//   max_lower = max_y min_m P_my,  max_upper = max_y max_m P_my,
-//   diameter  = max_{m<m'} sum_y |P_my - P_m'y|,
-//   lower_sum = sum_y min_m P_my,
-//   pairs     = the members m, m' of a widest pair, (n, 2); only together with the diameter.
-// An output that is not wanted is nullptr and costs nothing.
+// Results for n instances P (n, M, K), C-contiguous:
+//   max_lower  (n): max_y min_m P_my
+//   max_upper  (n): max_y max_m P_my
+//   diameter   (n): max_{m<m'} sum_y |P_my - P_m'y|
+//   lower_sum  (n): sum_y min_m P_my
+//   pairs      (n, 2): the members m, m' that attain the diameter; requires `diameter`
+// An output that is nullptr is not computed.
 struct ClosedForms {
     double *max_lower, *max_upper, *diameter, *lower_sum = nullptr;
     std::int64_t* pairs = nullptr;
 
-    bool ends() const { return max_lower || max_upper || lower_sum; }
+    bool has_bounds() const { return max_lower || max_upper || lower_sum; }
 
     ClosedForms from(std::size_t begin) const {
         const auto moved = [begin](double* out) { return out ? out + begin : nullptr; };
@@ -29,9 +30,8 @@ struct ClosedForms {
     }
 };
 
-// With a tolerance that is not negative, rows are checked by the way, as at the door: returns the
-// first instance with a row that is no distribution, -1 if there is none. What is found of the
-// instances after it is not to be used.
+// Rows are validated in the same pass unless `tolerance` is negative: returns the first instance
+// with an invalid row, or -1. The results of it and of later instances are then undefined.
 template <class T>
 std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedForms& out,
                           PairMethod method, int threads, double tolerance = -1);

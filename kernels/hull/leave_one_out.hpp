@@ -1,4 +1,4 @@
-// What each member of a hull does alone: the closed forms with one member left out, for all members.
+// Effect of each member of a hull: closed forms with one member left out, for all members.
 #pragma once
 
 #include <cstddef>
@@ -7,28 +7,31 @@
 namespace credalens {
 
 struct LeaveOneOut {
-    double* max_lower;     // (n,): max_y min_m P_my
-    double* diameter;      // (n,): the largest L1 distance of two members
-    double* lower;         // (n, M): max_lower without m, minus max_lower; never negative
-    double* spread;        // (n, M): diameter, minus the diameter without m; never negative
-    std::uint8_t* widest;  // (n, M): is m in a pair at the largest distance, if that is not 0?
-    double* squares;       // (n, M): sum_y P_my^2
-    std::int32_t* top;     // (n, M): the first class of largest probability
+    double* max_lower;           // (n): max_y min_m P_my
+    double* diameter;            // (n): largest L1 distance of two members
+    double* max_lower_increase;  // (n, M): max_lower without m, minus max_lower; not negative
+    double* diameter_decrease;   // (n, M): diameter, minus that without m; not negative
+    std::uint8_t*
+        in_widest_pair;    // (n, M): whether m is in a pair that attains a positive diameter
+    double* square_norm;   // (n, M): sum_y P_my^2
+    std::int32_t* argmax;  // (n, M): first class of largest probability
 
     LeaveOneOut from(std::size_t begin, int M) const {
         const std::size_t at = begin * M;
-        return {max_lower + begin, diameter + begin, lower + at, spread + at,
-                widest + at,       squares + at,     top + at};
+        return {max_lower + begin,
+                diameter + begin,
+                max_lower_increase + at,
+                diameter_decrease + at,
+                in_widest_pair + at,
+                square_norm + at,
+                argmax + at};
     }
 };
 
-// Distances that differ by less are equal but for rounding, as those of disjoint supports are.
-constexpr double kTie = 1 - 1e-12;
-
-// For each of n instances P (n, M, K), C-contiguous. One pass: O(M K) for the lower probabilities,
-// O(M^2 K) for the pairs. A single member cannot be left out: its numbers are 0. Every pair is summed
-// class by class in the same order, so that equal members have equal distances to the bit; all pairs
-// that tie, up to rounding, count as widest.
+// For n instances P (n, M, K), C-contiguous. O(M K) for the lower probabilities, O(M^2 K) for the
+// pairs. The values of a single member are 0. Every pair is summed in the same order, so that equal
+// members have equal distances to the bit. All pairs whose distance is equal up to rounding count
+// as widest.
 template <class T>
 void leave_one_out(const T* P, std::size_t n, int M, int K, const LeaveOneOut& out, int threads);
 

@@ -17,9 +17,10 @@ namespace credalens {
 //
 // Method: Wolfe (1976), "Finding the nearest point in a polytope": the member of the smallest
 // <p, P_m> joins an active set of affinely independent members, which is reduced until the nearest
-// point of its affine hull is in its convex hull. An iteration costs O(M K + S^2 K + S^3) with S <= K
-// active members; S is at most about ten for ten classes. The rows lie in a hyperplane that does not
-// contain the origin, so that the Gram matrix of affinely independent members is positive definite.
+// point of its affine hull is in its convex hull. An iteration costs O(M K + S^2 K + S^3) with S <=
+// K active members; S is at most about ten for ten classes. The rows lie in a hyperplane that does
+// not contain the origin, so that the Gram matrix of affinely independent members is positive
+// definite.
 //
 // Rows are validated while they are read unless `tolerance` is negative: returns the first instance
 // with an invalid row, or -1; the results are then undefined.

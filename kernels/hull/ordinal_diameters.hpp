@@ -1,5 +1,4 @@
-// Diameters on ordered classes: Wasserstein's on a line or a tree, by what pairs of members send
-// across its edges, and Kolmogorov's.
+// Wasserstein diameters on a line or tree of classes, and Kolmogorov diameters.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +16,13 @@ struct EdgeList {
     int size;
 };
 
-// For each of n instances P (n, M, K), C-contiguous, the largest over pairs of members of
-// sum_e length_e |P_m(side e) - P_m'(side e)|.
+// For n instances P (n, M, K), C-contiguous: the maximum over pairs of members of
+// sum_e length_e |P_m(side e) - P_m'(side e)|, the Wasserstein distance of the tree.
 template <class T>
 void tree_wasserstein_diameter(const T* P, std::size_t n, int M, int K, const EdgeList& edges,
-                   double* diameter, int threads);
+                               double* diameter, int threads);
 
-// The largest over pairs of members and classes y of |P_m(up to y) - P_m'(up to y)|.
+// The maximum over pairs of members and classes y of |F_m(y) - F_m'(y)|, F the cumulative sums.
 template <class T>
 void kolmogorov_diameter(const T* P, std::size_t n, int M, int K, double* diameter, int threads);
 

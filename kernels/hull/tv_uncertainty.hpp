@@ -1,4 +1,5 @@
-// What total variation says of hulls: the closed forms, and the game behind the upper aleatoric end.
+// Uncertainty of hulls in total variation: closed forms, and a matrix game for the upper aleatoric
+// bound.
 #pragma once
 
 #include <cstddef>
@@ -6,17 +7,17 @@
 
 namespace credalens {
 
-// What is found of each of n instances P (n, M, K), C-contiguous, with the extremes and the diameter
-// of hull/closed_forms.hpp and the value and gap of games/matrix_game.hpp:
-//   total     = 1 - max_lower,  lower = 1 - max_upper,  upper = 1 - value,
-//   epistemic = diameter / 4,   gap   = that of the game.
-// None is negative, lower <= upper <= total, and all are 0 for a single class. What is not wanted is
-// nullptr and costs nothing; the upper end comes with total, lower and gap.
+// Results (n) for instances P (n, M, K), C-contiguous, from hull/closed_forms.hpp and
+// games/matrix_game.hpp:
+//   total     = 1 - max_lower,  lower = 1 - max_upper,  upper = 1 - value of the game,
+//   epistemic = diameter / 4,   gap   = duality gap of the game.
+// No result is negative, lower <= upper <= total, and all are 0 for a single class. An output that
+// is nullptr is not computed; `upper` requires total, lower and gap.
 struct Uncertainty {
     double *total, *lower, *upper, *epistemic, *gap;
 };
 
-// The tolerance and what is returned are those of `closed_forms`.
+// Validates rows, and returns, as `closed_forms`.
 template <class T>
 std::int64_t tv_uncertainty(const T* P, std::size_t n, int M, int K, const Uncertainty& out,
                             int threads, double tolerance);

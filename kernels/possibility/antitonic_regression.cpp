@@ -13,7 +13,8 @@ struct Pool {
     double mean() const { return sum / size; }
 };
 
-void of_row(const double* values, int K, std::vector<Pool>& pools, double* result) {
+void pool_adjacent_violators(const double* values, int K, std::vector<Pool>& pools,
+                             double* result) {
     pools.clear();
     for (int y = 0; y < K; ++y) {
         Pool last{values[y], 1};
@@ -29,13 +30,12 @@ void of_row(const double* values, int K, std::vector<Pool>& pools, double* resul
 
 }  // namespace
 
-void antitonic_regression(const double* values, std::size_t n, int K, double* result,
-                           int threads) {
+void antitonic_regression(const double* values, std::size_t n, int K, double* result, int threads) {
     parallel_for(
-        n, grain_of(4.0 * K), threads, [] { return std::vector<Pool>(); },
+        n, Grain::of_duration(4.0 * K), threads, [] { return std::vector<Pool>(); },
         [&](std::vector<Pool>& pools, std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i)
-                of_row(values + i * K, K, pools, result + i * K);
+                pool_adjacent_violators(values + i * K, K, pools, result + i * K);
         });
 }
 

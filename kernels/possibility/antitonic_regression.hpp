@@ -9,8 +9,8 @@ namespace credalens {
 // adjacent violators: O(K) for each row.
 //
 // For the masses of the nested focal sets of a consonant belief function, classes in order of
-// decreasing possibility, it is the distribution of the credal set that every other one majorises: the
-// slopes of the least concave majorant of the lower probabilities of the focal sets.
+// decreasing possibility, it is the distribution of the credal set that every other one majorises:
+// the slopes of the least concave majorant of the lower probabilities of the focal sets.
 void antitonic_regression(const double* values, std::size_t n, int K, double* result, int threads);
 
 }  // namespace credalens

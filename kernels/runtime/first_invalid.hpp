@@ -1,4 +1,4 @@
-// The first instance that is wrong, whichever thread sees it first.
+// The first invalid instance that any thread has found.
 #pragma once
 
 #include <atomic>
@@ -7,21 +7,20 @@
 
 namespace credalens {
 
-class FirstBad {
+class FirstInvalid {
 public:
-    void see(std::size_t instance) {
+    void record(std::size_t instance) {
         const auto found = static_cast<std::int64_t>(instance);
-        std::int64_t seen = first_.load(std::memory_order_relaxed);
-        while (found < seen && !first_.compare_exchange_weak(seen, found)) {
-        }
+        std::int64_t first = first_.load(std::memory_order_relaxed);
+        while (found < first && !first_.compare_exchange_weak(first, found)) {}
     }
 
-    // Whether one before this instance was seen: then nobody needs to look further.
-    bool before(std::size_t instance) const {
+    // Whether this instance or an earlier one is recorded: then it need not be processed.
+    bool found_up_to(std::size_t instance) const {
         return first_.load(std::memory_order_relaxed) <= static_cast<std::int64_t>(instance);
     }
 
-    // -1 if none was seen.
+    // -1 if none is recorded.
     std::int64_t value() const { return first_ == INT64_MAX ? -1 : first_.load(); }
 
 private:

@@ -1,8 +1,12 @@
-#include "runtime/parallel_for.hpp"
+#include "runtime/thread_pool.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <list>
 #include <mutex>
 #include <stdexcept>
@@ -18,36 +22,36 @@
 namespace credalens {
 namespace {
 
-// What CREDALENS_NUM_THREADS says, 0 if it is not set.
-int told_threads() {
+// CREDALENS_NUM_THREADS, 0 if it is not set.
+int requested_threads() {
     const char* text = std::getenv("CREDALENS_NUM_THREADS");
     if (!text || !*text) return 0;
-    long wanted = 0;
+    long number = 0;
     for (const char* digit = text; *digit; ++digit) {
-        const bool good = *digit >= '0' && *digit <= '9' && wanted <= 100'000'000;
-        wanted = good ? 10 * wanted + (*digit - '0') : 0;
-        if (!good) break;
+        const bool valid = *digit >= '0' && *digit <= '9' && number <= 100'000'000;
+        number = valid ? 10 * number + (*digit - '0') : 0;
+        if (!valid) break;
     }
-    if (wanted < 1) {
+    if (number < 1) {
         throw std::invalid_argument(std::string("CREDALENS_NUM_THREADS: is '") + text +
                                     "'; set it to a whole number >= 1");
     }
-    return static_cast<int>(wanted);
+    return static_cast<int>(number);
 }
 
-int cores() {
+int available_cpus() {
 #if defined(__linux__)
-    cpu_set_t mine;
-    if (sched_getaffinity(0, sizeof mine, &mine) == 0) return CPU_COUNT(&mine);
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return CPU_COUNT(&cpus);
 #endif
     return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-// How long a thread looks out for more work before it sleeps: longer than a loop in Python takes
-// from one call to the next. To wake a thread, and its core, takes longer than that.
-constexpr auto kPatience = std::chrono::microseconds(100);
+// How long a thread spins before it sleeps: longer than a loop in Python takes from one call to the
+// next. To wake a thread, and an idle CPU, takes longer.
+constexpr auto kSpinTime = std::chrono::microseconds(100);
 
-void breathe() {
+void cpu_pause() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__) && !defined(_MSC_VER)
@@ -55,144 +59,156 @@ void breathe() {
 #endif
 }
 
+// Returns when the condition holds or the time is over.
 template <class Condition>
-void look_out(const Condition& condition) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (!condition() && std::chrono::steady_clock::now() < until)
-        for (int i = 0; i < 16 && !condition(); ++i) breathe();
+void spin_until(const Condition& condition) {
+    const auto end = std::chrono::steady_clock::now() + kSpinTime;
+    while (!condition() && std::chrono::steady_clock::now() < end)
+        for (int i = 0; i < 16 && !condition(); ++i) cpu_pause();
 }
 
-// Keeps a thread off the core of those who call it. A virtual machine takes a core that sleeps for
-// one that is not to be had, and would wake the thread on that of its caller, to wait there.
-class Cores {
+// Removes the CPU of the calling thread from the affinity mask of a worker, if
+// CREDALENS_AVOID_CALLER_CPU=1. Under KVM the scheduler takes a halted virtual CPU for a preempted
+// one, and wakes workers on the CPU of their caller.
+class AffinityMask {
 public:
 #if defined(__linux__)
-    static int current() { return sched_getcpu(); }
+    static bool enabled() {
+        static const bool on = [] {
+            const char* text = std::getenv("CREDALENS_AVOID_CALLER_CPU");
+            return text && std::strcmp(text, "1") == 0;
+        }();
+        return on;
+    }
 
-    void leave_out(int core) {
+    static int current_cpu() { return enabled() ? sched_getcpu() : -1; }
+
+    void exclude(int cpu) {
         cpu_set_t now;
-        if (core == left_out_ || core < 0 || core >= CPU_SETSIZE ||
+        if (cpu == excluded_ || cpu < 0 || cpu >= CPU_SETSIZE ||
             sched_getaffinity(0, sizeof now, &now) != 0)
             return;
-        if (left_out_ < 0 || !CPU_EQUAL(&now, &without_)) all_ = now;  // or as somebody else says
-        without_ = all_;
-        CPU_CLR(core, &without_);
-        if (CPU_COUNT(&without_) > 0 && sched_setaffinity(0, sizeof without_, &without_) == 0)
-            left_out_ = core;
+        if (excluded_ < 0 || !CPU_EQUAL(&now, &reduced_)) all_ = now;  // it was set from outside
+        reduced_ = all_;
+        CPU_CLR(cpu, &reduced_);
+        if (CPU_COUNT(&reduced_) > 0 && sched_setaffinity(0, sizeof reduced_, &reduced_) == 0)
+            excluded_ = cpu;
     }
 
 private:
-    cpu_set_t all_, without_;
-    int left_out_ = -1;
+    cpu_set_t all_, reduced_;
+    int excluded_ = -1;
 #else
-    static int current() { return -1; }
-    void leave_out(int) {}
+    static int current_cpu() { return -1; }
+    void exclude(int) {}
 #endif
 };
 
-// What a call asks of others: so many may still come, so many are at it.
 struct Job {
     void (*work)(void*);
-    void* what;
-    std::size_t seats;
-    std::atomic<std::size_t> busy{0};
+    void* argument;
+    std::size_t open;  // threads that may still join
+    std::atomic<std::size_t> running{0};
 };
 
-// The threads of this process, which wait for work until it ends.
-class Crew {
+class ThreadPool {
 public:
-    void run(std::size_t others, void (*work)(void*), void* what) {
-        Job job{work, what, others};
-        std::unique_lock<std::mutex> lock(door_);
-        core_ = Cores::current();
-        hire(others);
+    void run(std::size_t others, void (*work)(void*), void* argument) {
+        Job job{work, argument, others};
+        std::unique_lock<std::mutex> lock(mutex_);
+        caller_cpu_ = AffinityMask::current_cpu();
+        spawn(others);
         jobs_.push_back(&job);
-        seats_ += others;
+        open_ += others;
         lock.unlock();
-        for (std::size_t i = 0; i < others; ++i) called_.notify_one();
-        work(what);
+        for (std::size_t i = 0; i < others; ++i) job_added_.notify_one();
+        work(argument);
         lock.lock();
         jobs_.remove(&job);
-        seats_ -= job.seats;
+        open_ -= job.open;
         lock.unlock();
-        look_out([&] { return job.busy == 0; });
+        spin_until([&] { return job.running == 0; });
         lock.lock();
-        done_.wait(lock, [&] { return job.busy == 0; });
+        finished_.wait(lock, [&] { return job.running == 0; });
     }
 
 private:
-    void hire(std::size_t wanted) {
+    void spawn(std::size_t wanted) {
         try {
-            for (; size_ < wanted; ++size_) std::thread([this] { serve(); }).detach();
+            for (; size_ < wanted; ++size_) std::thread([this] { worker_loop(); }).detach();
         } catch (const std::exception&) {
-            // No more threads or memory to be had: those that are there do all of it.
+            // The system has no more threads or memory: the existing threads do all of the work.
         }
     }
 
-    void serve() {
-        for (Cores mine;;) {
-            look_out([&] { return seats_ > 0; });
-            mine.leave_out(core_);
-            std::unique_lock<std::mutex> lock(door_);
-            if (seats_ == 0) called_.wait(lock);
-            if (seats_ == 0) continue;  // too late: it looks out for the next call
+    void worker_loop() {
+        for (AffinityMask affinity;;) {
+            spin_until([&] { return open_ > 0; });
+            affinity.exclude(caller_cpu_);
+            std::unique_lock<std::mutex> lock(mutex_);
+            if (open_ == 0) job_added_.wait(lock);
+            if (open_ == 0) continue;  // the job is over
             Job* job = nullptr;
-            for (Job* open : jobs_)
-                if (open->seats > 0) job = open;
-            --job->seats;
-            --seats_;
-            ++job->busy;
+            for (Job* candidate : jobs_)
+                if (candidate->open > 0) job = candidate;
+            --job->open;
+            --open_;
+            ++job->running;
             lock.unlock();
-            job->work(job->what);
+            job->work(job->argument);
             lock.lock();
-            --job->busy;
-            done_.notify_all();
+            --job->running;
+            finished_.notify_all();
         }
     }
 
-    std::mutex door_;
-    std::condition_variable called_, done_;
+    std::mutex mutex_;
+    std::condition_variable job_added_, finished_;
     std::list<Job*> jobs_;
-    std::atomic<std::size_t> seats_{0};
-    std::atomic<int> core_{-1};  // of the last who called
+    std::atomic<std::size_t> open_{0};  // of all jobs
+    std::atomic<int> caller_cpu_{-1};
     std::size_t size_ = 0;
 };
 
 // Never destroyed: its threads use it until the process ends. After a fork the child has none of
-// them, and makes a crew of its own.
-std::atomic<Crew*> the_crew{nullptr};
+// them and creates a new pool.
+std::atomic<ThreadPool*> the_pool{nullptr};
 
-Crew& crew() {
-    static const bool once = [] {
+ThreadPool& pool() {
+    static const bool registered = [] {
 #if !defined(_WIN32)
-        pthread_atfork(nullptr, nullptr, [] { the_crew = nullptr; });
+        pthread_atfork(nullptr, nullptr, [] { the_pool = nullptr; });
 #endif
         return true;
     }();
-    (void)once;
-    Crew* mine = the_crew;
-    if (!mine) {
-        Crew* fresh = new Crew;
-        mine = the_crew.compare_exchange_strong(mine, fresh) ? fresh : (delete fresh, mine);
+    (void)registered;
+    ThreadPool* existing = the_pool;
+    if (!existing) {
+        ThreadPool* created = new ThreadPool;
+        if (the_pool.compare_exchange_strong(existing, created))
+            existing = created;
+        else
+            delete created;
     }
-    return *mine;
+    return *existing;
 }
 
 }  // namespace
 
-void work_together(std::size_t others, void (*work)(void*), void* what) {
-    crew().run(others, work, what);
+void run_on_pool(std::size_t others, void (*work)(void*), void* argument) {
+    pool().run(others, work, argument);
 }
 
 int default_num_threads() {
-    const int told = told_threads();
-    return told ? told : cores();
+    const int requested = requested_threads();
+    return requested ? requested : available_cpus();
 }
 
-int threads_for(int threads, std::size_t useful) {
+int resolve_threads(int threads, std::size_t useful) {
     if (threads > 0) return threads;
-    const int told = told_threads();
-    return told ? told : useful > 1 ? cores() : 1;
+    const int requested = requested_threads();
+    if (requested) return requested;
+    return useful > 1 ? available_cpus() : 1;
 }
 
 }  // namespace credalens

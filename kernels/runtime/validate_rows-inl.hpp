@@ -1,113 +1,88 @@
-// Part of simd/instance_per_lane-inl.hpp: rows, one a lane.
+// Sums and smallest entries of rows, for one target.
 
-// Eight sums and eight smallest entries of a row of eight classes or more: the same on every
-// machine, whatever the width of a vector.
+#include "simd/transpose-inl.hpp"
+
+// Rows of so many classes or more are read one after the other, as hardware prefetchers follow one
+// stream: 2.2 times faster at K = 100 than one row per lane, for data in memory.
+constexpr int kMinLongRow = 48;
+
+// Eight sums and eight minima of a row of eight classes or more, independent of the number of
+// lanes.
 template <class T>
-CREDALENS_INLINE void by_eights(const T* row, int K, double* sums, double* lows) {
-    constexpr int kParts = 8 / kWidth;
-    Lanes sum[kParts] = {}, low[kParts] = {};
-    const auto add = [&](int part, const Lanes& x) {
+CREDALENS_INLINE void long_row(const T* row, int K, double* sums, double* minima) {
+    constexpr int kParts = 8 / kLanes;
+    Vec sum[kParts] = {}, low[kParts] = {};
+    const auto add = [&](int part, const Vec& x) {
         sum[part] += x;
-        low[part] = smaller(x, low[part]);
+        low[part] = min(x, low[part]);
     };
     int y = 0;
     for (; y + 8 <= K; y += 8)
-        for (int part = 0; part < kParts; ++part) add(part, load(row + y + part * kWidth));
-    if (y < K)  // the last eight, without those that were counted
+        for (int part = 0; part < kParts; ++part) add(part, load(row + y + part * kLanes));
+    if (y < K)  // the last eight, without those that were added before
         for (int part = 0; part < kParts; ++part) {
-            const Lanes x = load(row + K - 8 + part * kWidth);
-            add(part, lanes() + part * kWidth >= y - (K - 8) ? x : Lanes{});
+            const Vec x = load(row + K - 8 + part * kLanes);
+            add(part, lanes_from(y - (K - 8) - part * kLanes, x));
         }
     __builtin_memcpy(sums, sum, sizeof sum);
-    __builtin_memcpy(lows, low, sizeof low);
+    __builtin_memcpy(minima, low, sizeof low);
 }
 
-// The sum and the smallest entry, if below 0, of rows of K in every lane.
-struct Tally {
-    Lanes sum = {}, least = {};
+// The sum and the smallest entry, at most 0, of one row per lane.
+struct RowCheck {
+    Vec sum = {}, smallest = {};
 
-    CREDALENS_INLINE void add(const Lanes& x) {
+    CREDALENS_INLINE void add(const Vec& x) {
         sum += x;
-        least = smaller(x, least);
+        smallest = min(x, smallest);
     }
 
     template <class T>
-    CREDALENS_INLINE void rows(const Sources<T>& entries, int K) {
+    CREDALENS_INLINE void short_rows(const LanePointers<T>& rows, int K) {
         int y = 0;
-        Lanes v[kWidth];
-        for (; y + kWidth <= K; y += kWidth) {
-            entries.block(y, v);
-            for (int i = 0; i < kWidth; ++i) add(v[i]);
+        Vec v[kLanes];
+        for (; y + kLanes <= K; y += kLanes) {
+            rows.load_block(y, v);
+            for (int i = 0; i < kLanes; ++i) add(v[i]);
         }
-        if (K - y > kWidth / 4 && K >= kWidth) {  // the last ones, without those that were counted
-            entries.block(K - kWidth, v);
-            for (int i = 0; i < kWidth; ++i)
-                if (i >= y - (K - kWidth)) add(v[i]);
+        if (K - y > kLanes / 4 && K >= kLanes) {  // the last ones, without those added before
+            rows.load_block(K - kLanes, v);
+            for (int i = 0; i < kLanes; ++i)
+                if (i >= y - (K - kLanes)) add(v[i]);
         } else {
-            for (; y < K; ++y) add(entries[y]);
+            for (; y < K; ++y) add(rows.gather(y));
         }
     }
 
     template <class T>
-    CREDALENS_INLINE void long_rows(const Sources<T>& entries, int K) {
-        alignas(64) double sums[8 * kWidth], lows[8 * kWidth];
-        for (int i = 0; i < kWidth; ++i)
-            by_eights(entries.from[i], K, sums + 8 * i, lows + 8 * i);
-        Lanes eight_sums[8], eight_lows[8];
-        Sources<double>(sums, 8, kWidth).all(8, eight_sums);
-        Sources<double>(lows, 8, kWidth).all(8, eight_lows);
+    CREDALENS_INLINE void long_rows(const LanePointers<T>& rows, int K) {
+        alignas(64) double sums[8 * kLanes], minima[8 * kLanes];
+        for (int i = 0; i < kLanes; ++i) long_row(rows.row[i], K, sums + 8 * i, minima + 8 * i);
+        Vec eight_sums[8], eight_minima[8];
+        LanePointers<double>(sums, 8, kLanes).load_all(8, eight_sums);
+        LanePointers<double>(minima, 8, kLanes).load_all(8, eight_minima);
         for (int i = 0; i < 8; ++i) {
             sum += eight_sums[i];
-            least = smaller(eight_lows[i], least);
+            smallest = min(eight_minima[i], smallest);
         }
     }
 };
 
 template <class T>
-std::size_t first_bad(const T* P, std::size_t rows, int K, double tolerance) {
-    for (std::size_t row = 0; row < rows; row += kWidth) {
+std::size_t first_invalid(const T* P, std::size_t rows, int K, double tolerance) {
+    for (std::size_t row = 0; row < rows; row += kLanes) {
         const std::size_t left = rows - row;
-        const Sources<T> entries(P + row * K, static_cast<std::size_t>(K), left);
-        Tally tally;
-        if (K >= kLongRow)
-            tally.long_rows(entries, K);
+        const LanePointers<T> pointers(P + row * K, static_cast<std::size_t>(K), left);
+        RowCheck check;
+        if (K >= kMinLongRow)
+            check.long_rows(pointers, K);
         else
-            tally.rows(entries, K);
-        const Marks good = (tally.least >= 0.0) & near_one(tally.sum, tolerance);
-        if (!any(~good)) continue;
-        for (std::size_t i = 0; i < kWidth && i < left; ++i)
-            if (!good[i]) return row + i;
+            check.short_rows(pointers, K);
+        // A NaN or an infinity makes the sum non-finite.
+        const Mask valid = (check.smallest >= 0.0) & near_one(check.sum, tolerance);
+        if (!any(~valid)) continue;
+        for (std::size_t i = 0; i < kLanes && i < left; ++i)
+            if (!valid[i]) return row + i;
     }
     return rows;
-}
-
-template <class T>
-void normalised_by_class(const T* P, int M, int K, double tiny, double* out, int list) {
-    for (int m = 0; m < M; m += kWidth) {
-        const Sources<T> rows(P + static_cast<std::size_t>(m) * K, static_cast<std::size_t>(K),
-                              static_cast<std::size_t>(M - m));
-        double* const here = out + m;
-        Lanes part[8] = {};  // added up as rows are in entropy/hull_entropy.cpp
-        const auto keep = [&](int y, const Lanes& x) {
-            part[y % 8] += x;
-            __builtin_memcpy(here + static_cast<std::size_t>(y) * list, &x, sizeof x);
-        };
-        int y = 0;
-        for (; y + kWidth <= K; y += kWidth) {
-            Lanes v[kWidth];
-            rows.block(y, v);
-            for (int i = 0; i < kWidth; ++i) keep(y + i, v[i]);
-        }
-        for (; y < K; ++y) keep(y, rows[y]);
-        const Lanes sum = ((part[0] + part[4]) + (part[2] + part[6])) +
-                          ((part[1] + part[5]) + (part[3] + part[7]));
-        const Lanes inverse = 1.0 / sum, least = tiny * sum;
-        for (y = 0; y < K; ++y) {
-            double* const at = here + static_cast<std::size_t>(y) * list;
-            const Lanes x = load(at), scaled = x < least ? Lanes{} : x * inverse;
-            __builtin_memcpy(at, &scaled, sizeof scaled);
-        }
-    }
-    for (int y = 0; y < K; ++y)
-        for (int m = M; m < list; ++m) out[static_cast<std::size_t>(y) * list + m] = 0;
 }

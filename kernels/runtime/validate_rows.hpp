@@ -1,4 +1,4 @@
-// The check at the door: is every row a probability vector?
+// Input validation: whether rows are probability vectors.
 #pragma once
 
 #include <algorithm>
@@ -6,28 +6,36 @@
 #include <cstdint>
 
 #include "runtime/first_invalid.hpp"
-#include "simd/instance_per_lane.hpp"
 
 namespace credalens {
 
 // Index of the first of `rows` rows of length K that has a negative or non-finite entry, or whose
-// sum is off 1 by more than `tolerance`; -1 if there is none. One pass, float64 sums.
+// sum differs from 1 by more than `tolerance`; -1 if there is none. One pass, float64 sums.
 template <class T>
 std::int64_t first_invalid_row(const T* P, std::size_t rows, int K, double tolerance, int threads);
 
-// Calls body(first, last) for the instances from begin to end, some at a time, until one of them
-// is seen to have a bad row; none is looked for if `tolerance` is negative. They are few enough that
-// what was checked is still in the cache when it is used, and a multiple of eight.
+// The same on this thread; `rows` if there is none.
+template <class T>
+std::size_t first_invalid_row_serial(const T* P, std::size_t rows, int K, double tolerance);
+
+// Instances that fit into half of a small first-level cache, a multiple of eight.
+inline std::size_t cached_instances(std::size_t instance_bytes) {
+    return 8 * (1 + (std::size_t{1} << 15) / instance_bytes);
+}
+
+// Calls body(first, last) for blocks of the instances from begin to end, until one of them has an
+// invalid row, which is recorded. A block is still in the cache after it has been validated. Rows
+// are not validated if `tolerance` is negative.
 template <class T, class Body>
-void checked_in_passing(const T* P, std::size_t begin, std::size_t end, int M, int K,
-                        double tolerance, FirstBad& bad, const Body& body) {
+void for_each_validated_block(const T* P, std::size_t begin, std::size_t end, int M, int K,
+                              double tolerance, FirstInvalid& invalid, const Body& body) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
-    const std::size_t few = 8 * (1 + (std::size_t{1} << 15) / (size * sizeof(T)));
-    for (std::size_t i = begin; i < end && !bad.before(i); i += few) {
-        const std::size_t count = std::min(few, end - i), rows = count * M;
+    const std::size_t block = cached_instances(size * sizeof(T));
+    for (std::size_t i = begin; i < end && !invalid.found_up_to(i); i += block) {
+        const std::size_t count = std::min(block, end - i), rows = count * M;
         if (tolerance >= 0) {
-            const std::size_t row = first_bad_in_lanes(P + i * size, rows, K, tolerance);
-            if (row < rows) return bad.see(i + row / M);
+            const std::size_t row = first_invalid_row_serial(P + i * size, rows, K, tolerance);
+            if (row < rows) return invalid.record(i + row / M);
         }
         body(i, i + count);
     }

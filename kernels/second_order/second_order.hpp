@@ -31,16 +31,16 @@ template <class T>
 std::int64_t second_order(Loss loss, const T* P, const double* weights, std::size_t n, int M, int K,
                           const SecondOrder& out, int threads, double tolerance);
 
-// The same for each class y of its own, with G of the distribution (p_y, 1 - p_y): the binary entropy
+// The same for each class y, with G of the distribution (p_y, 1 - p_y): the binary entropy
 // in nats (Loss::log) or p_y (1 - p_y) (Loss::brier). Results (n, K).
 template <class T>
 std::int64_t labelwise(Loss loss, const T* P, const double* weights, std::size_t n, int M, int K,
                        const SecondOrder& out, int threads, double tolerance);
 
 // min_q sum_m v_m |p_m - q|_1 / 2 over all distributions q: the smallest expected total variation
-// distance. The sum is separable, and linear in each q_y between two consecutive member values, with
-// slope c - 1/2, where c is the weight of the members below. From the smallest values, the mass that
-// q lacks is added in the order of the slopes. O(M K log(M K)) for each instance.
+// distance. The sum is separable, and linear in each q_y between two consecutive member values,
+// with slope c - 1/2, where c is the weight of the members below. From the smallest values, the
+// mass that q lacks is added in the order of the slopes. O(M K log(M K)) for each instance.
 template <class T>
 std::int64_t median_distance(const T* P, const double* weights, std::size_t n, int M, int K,
                              double* value, int threads, double tolerance);
