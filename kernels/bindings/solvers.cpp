@@ -1,4 +1,5 @@
 #include "bindings/arguments.hpp"
+#include "decisions/maximal_actions.hpp"
 #include "entropy/max_entropy.hpp"
 #include "entropy/min_entropy.hpp"
 #include "games/matrix_game.hpp"
@@ -22,6 +23,15 @@ void bind_dtype(nb::module_& m) {
                         gap.data(), data_or_null(weights), data_or_null(dual), threads);
         },
         "payoff"_a, "value"_a, "gap"_a, optional("weights"), optional("dual"), "threads"_a);
+
+    m.def(
+        "maximal_actions",
+        [](Members<T> U, double tolerance, View<std::uint8_t, 2> status, int threads) {
+            nb::gil_scoped_release release;
+            maximal_actions(U.data(), U.shape(0), axis_size(U, 1), axis_size(U, 2), tolerance,
+                            status.data(), threads);
+        },
+        "utilities"_a, "tolerance"_a, "status"_a, "threads"_a);
 
     m.def(
         "max_entropy",

@@ -48,6 +48,9 @@ def solve_games(
     dual: _Out | None,
     threads: int,
 ) -> None: ...
+def maximal_actions(
+    utilities: _Float, tolerance: float, status: NDArray[uint8], threads: int
+) -> None: ...
 def tv_uncertainty(
     members: _Float,
     total: _Out | None,

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from credalens import _matrix_game
-from credalens._backend import Array, map_instances, primitive, rows_in_cache
+from credalens import _kernels, _matrix_game
+from credalens._backend import DEFAULT_THREADS, Array, map_instances, primitive, rows_in_cache
 from credalens.sets.decision_queries import tie_tolerance
 from credalens.sets.hull_scoring import HullScoring
+
+#: Status of an action: better actions exist for all members; not so; optimal for a member.
+DOMINATED, MAXIMAL, OPTIMAL_FOR_MEMBER = range(3)
 
 
 class HullDecisions(HullScoring):
@@ -20,28 +23,27 @@ class HullDecisions(HullScoring):
         """Return the largest regret of each action, attained at a member; O(M K D)."""
 
         def kernel(block: Array, regret: Array) -> None:
-            costs = member_costs(block, cost)
-            costs -= costs.min(axis=2, keepdims=True)
-            costs.max(axis=1, out=regret)
+            utilities = member_utilities(block, cost)
+            np.subtract(utilities.max(axis=2, keepdims=True), utilities).max(axis=1, out=regret)
 
         return self._map_actions(kernel, cost, np.float64)
 
     @primitive("Q->(d)")
     def maximal_actions(self, cost: Array | None = None) -> Any:
-        slack = -tie_tolerance(cost)
+        tolerance = tie_tolerance(cost)
 
         def kernel(block: Array, mask: Array) -> None:
-            mask[:] = maximal_of(member_costs(block, cost), slack)
+            mask[:] = action_status(member_utilities(block, cost), tolerance) != DOMINATED
 
         return self._map_actions(kernel, cost, bool)
 
     @primitive("Q->(d),(d)")
     def e_admissible_actions(self, cost: Array | None = None) -> tuple[Any, Any]:
-        slack = -tie_tolerance(cost)
+        tolerance = tie_tolerance(cost)
         D = self._n_actions(cost)
 
         def kernel(block: Array, mask: Array, error: Array) -> None:
-            mask[:], error[:] = e_admissible_of(member_costs(block, cost), slack)
+            mask[:], error[:] = e_admissible(member_utilities(block, cost), tolerance)
 
         mask, error = map_instances(
             kernel, self._members, [(D,), (D,)], dtype=np.float64, rows=self._action_rows(D)
@@ -74,35 +76,36 @@ class HullDecisions(HullScoring):
         return result.astype(dtype)
 
 
-def member_costs(block: Array, cost: Array | None) -> Array:
-    """Return the expected costs ``(b, M, D)`` of members ``(b, M, K)``, float64.
+def member_utilities(block: Array, cost: Array | None) -> Array:
+    """Return the negative expected costs ``(b, M, D)`` of members ``(b, M, K)``.
 
-    With 0-1 costs they are the negative probabilities, which differ by a constant.
+    With 0-1 costs the probabilities, which differ by a constant, without a copy.
     """
-    rows = block.astype(np.float64)
-    return -rows if cost is None else rows @ cost
+    return block if cost is None else block.astype(np.float64, copy=False) @ -cost
 
 
-def maximal_of(costs: Array, slack: float) -> Array:
-    """Return which actions of expected costs ``(b, M, D)`` no other one dominates."""
-    maximal = np.ones((len(costs), costs.shape[2]), bool)
-    for d in range(costs.shape[2]):
-        worst = (costs - costs[:, :, [d]]).max(axis=1)  # of each other action against d
-        maximal[:, d] = ~(worst < slack).any(axis=1)
-    return maximal
+def action_status(utilities: Array, tolerance: float) -> Array:
+    """Return the status ``(b, D)`` of the actions of utilities ``(b, M, D)``."""
+    status = np.empty((len(utilities), utilities.shape[2]), np.uint8)
+    _kernels.maximal_actions(np.ascontiguousarray(utilities), tolerance, status, DEFAULT_THREADS)
+    return status
 
 
-def e_admissible_of(costs: Array, slack: float) -> tuple[Array, Array]:
-    """Return which actions are optimal for a mixture of the members, and the errors."""
-    best = costs.min(axis=2, keepdims=True)
-    mask = (costs - best <= -slack).any(axis=1)  # optimal for a member
+def e_admissible(utilities: Array, tolerance: float) -> tuple[Array, Array]:
+    """Return which actions are optimal for a mixture of the members, and the errors.
+
+    Only actions that are maximal, but optimal for no member, need a matrix game.
+    """
+    status = action_status(utilities, tolerance)
+    mask = status == OPTIMAL_FOR_MEMBER
     error = np.zeros(mask.shape)
-    rows, actions = np.nonzero(maximal_of(costs, slack) & ~mask)
+    rows, actions = np.nonzero(status == MAXIMAL)
     if len(rows):
-        own = costs[rows, :, actions][:, :, None]
-        value, gap = _matrix_game.maximin(costs[rows] - own)
-        # The action itself is a column of zeros, so that the value is at most 0.
-        possible = value + gap >= slack
+        others = utilities[rows].astype(np.float64, copy=False)
+        others -= utilities[rows, :, actions][:, :, None]
+        # The action itself is a column of zeros, so that the smallest advantage is at least 0.
+        advantage, gap = _matrix_game.minimax(others, overwrite=True)
+        possible = advantage - gap <= tolerance
         mask[rows, actions] = possible
-        error[rows, actions] = np.where(possible & (value < slack), gap, 0.0)
+        error[rows, actions] = np.where(possible & (advantage > tolerance), gap, 0.0)
     return mask, error
