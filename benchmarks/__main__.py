@@ -30,6 +30,7 @@ SUITES = {
     "predictors": "Credal predictors",
     "diagnosis": "Diagnosis of members",
     "selective": "Selective prediction",
+    "decisions": "Decisions",
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -5,50 +5,51 @@ using Workspace = ActionsWorkspace;
 // Padding dominates nothing.
 constexpr double kPadding = -std::numeric_limits<double>::infinity();
 
-// Copies the rows; returns the action with the largest smallest utility, which dominates most often.
+// Copies the rows and finds, for each action, the member for which its utility is largest: few other
+// actions are better there.
 template <class T>
-CREDALENS_INLINE int load_utilities(const T* U, Workspace& ws) {
+CREDALENS_INLINE void load_utilities(const T* U, Workspace& ws) {
     for (int d = 0; d < ws.stride; d += kLanes) {
-        Vec lower = broadcast(std::numeric_limits<double>::infinity());
+        Vec largest = broadcast(kPadding), member = {};
         for (int m = 0; m < ws.M; ++m) {
             Vec v = load_n(U + static_cast<std::size_t>(m) * ws.D + d, std::max(ws.D - d, 0));
             if (d + kLanes > ws.D) v = iota() < ws.D - d ? v : broadcast(kPadding);
             store(ws.row(m) + d, v);
-            lower = min(v, lower);
+            member = v > largest ? broadcast(m) : member;
+            largest = max(v, largest);
         }
-        store(ws.lower() + d, lower);
+        store(ws.favourable() + d, member);
     }
-    int best = 0;
-    for (int d = 1; d < ws.D; ++d)
-        if (ws.lower()[d] > ws.lower()[best]) best = d;
-    return best;
 }
 
-// The member for which action d has its largest utility: few other actions are better there.
-CREDALENS_INLINE int most_favourable_member(Workspace& ws, int d) {
-    int best = 0;
-    for (int m = 1; m < ws.M; ++m)
-        if (ws.row(m)[d] > ws.row(best)[d]) best = m;
-    return best;
+// Keeps the first `count` listed vectors of actions of which some are better than d for member m too;
+// returns their number.
+CREDALENS_INLINE int keep_better(Workspace& ws, int m, int d, const Vec& tolerance, int count) {
+    const double* row = ws.row(m);
+    const Vec limit = tolerance + row[d];
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+        const int first = ws.first[i];
+        const unsigned better = ws.better[i] & less_bits(limit, load(row + first));
+        ws.first[kept] = first;
+        ws.better[kept] = better;
+        kept += better != 0;
+    }
+    return kept;
 }
 
-// Whether an action of the vector that begins at `first` is better than d for every member. Two members
-// between branches hide the latency of the comparisons.
-CREDALENS_INLINE bool dominates(Workspace& ws, int first, int d, int favourable,
-                                const Vec& tolerance) {
-    const auto better_for = [&](int m) {
-        return less_bits(tolerance, load(ws.row(m) + first) - ws.row(m)[d]);
-    };
-    unsigned better = better_for(favourable);
-    int m = 0;
-    for (; m + 2 <= ws.M && better; m += 2) better &= better_for(m) & better_for(m + 1);
-    if (m < ws.M && better) better &= better_for(m);
-    return better != 0;
+// Whether another action is better than d for every member.
+CREDALENS_INLINE bool is_dominated(Workspace& ws, int d, const Vec& tolerance) {
+    int count = ws.stride / kLanes;
+    for (int i = 0; i < count; ++i) ws.first[i] = i * kLanes, ws.better[i] = ~0u;
+    count = keep_better(ws, static_cast<int>(ws.favourable()[d]), d, tolerance, count);
+    for (int m = 0; m < ws.M && count; ++m) count = keep_better(ws, m, d, tolerance, count);
+    return count != 0;
 }
 
 template <class T>
 void action_status(const T* U, double tolerance, Workspace& ws, std::uint8_t* status) {
-    const int start = load_utilities(U, ws) / kLanes * kLanes;
+    load_utilities(U, ws);
     for (int d = 0; d < ws.D; ++d) status[d] = static_cast<std::uint8_t>(ActionStatus::maximal);
     for (int m = 0; m < ws.M; ++m) {
         const double* row = ws.row(m);
@@ -59,13 +60,8 @@ void action_status(const T* U, double tolerance, Workspace& ws, std::uint8_t* st
             if (row[d] >= least)
                 status[d] = static_cast<std::uint8_t>(ActionStatus::optimal_for_member);
     }
-    const Vec slack = broadcast(tolerance);
-    for (int d = 0; d < ws.D; ++d) {
-        if (status[d] != static_cast<std::uint8_t>(ActionStatus::maximal)) continue;
-        const int favourable = most_favourable_member(ws, d);
-        bool dominated = dominates(ws, start, d, favourable, slack);
-        for (int first = 0; first < ws.D && !dominated; first += kLanes)
-            dominated = dominates(ws, first, d, favourable, slack);
-        if (dominated) status[d] = static_cast<std::uint8_t>(ActionStatus::dominated);
-    }
+    for (int d = 0; d < ws.D; ++d)
+        if (status[d] == static_cast<std::uint8_t>(ActionStatus::maximal) &&
+            is_dominated(ws, d, broadcast(tolerance)))
+            status[d] = static_cast<std::uint8_t>(ActionStatus::dominated);
 }

@@ -1,6 +1,8 @@
 #include "decisions/maximal_actions.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "runtime/parallel_for.hpp"
 #include "simd/aligned_buffer.hpp"
@@ -8,16 +10,18 @@
 namespace credalens {
 namespace {
 
-// Rows of one instance, padded.
+// Rows of one instance, padded, and a list of vectors of actions.
 struct ActionsWorkspace {
     int M, D, stride;
+    std::vector<int> first;        // index of the first action of each listed vector
+    std::vector<unsigned> better;  // one bit per lane
 
     ActionsWorkspace(int members, int actions)
-        : M(members), D(actions), stride(padded_size(actions)),
+        : M(members), D(actions), stride(padded_size(actions)), first(stride), better(stride),
           storage_((static_cast<std::size_t>(members) + 1) * stride) {}
 
     double* row(int m) { return storage_.data() + static_cast<std::size_t>(m) * stride; }
-    double* lower() { return row(M); }  // the smallest utility of each action
+    double* favourable() { return row(M); }  // a member for each action
 
 private:
     AlignedBuffer storage_;
