@@ -92,9 +92,10 @@ std::size_t instance_per_lane(const T* P, std::size_t count, int M, int K, const
         if (out.max_upper) store_n(out.max_upper + first, extremes.max_upper, left);
         if (out.lower_sum) store_n(out.lower_sum + first, extremes.lower_sum, left);
         if (!out.diameter) continue;
+        const Prefetcher prefetcher = Prefetcher::after(P + first * size, size, left);
         store_n(out.diameter + first,
                 out.pairs ? diameter_and_pairs(rows, M, K, left, out.pairs + 2 * first)
-                : by_max  ? l1_diameter(rows, M, K, sums)
+                : by_max  ? l1_diameter(rows, M, K, sums, prefetcher)
                           : few_members_diameter(rows, M, K),
                 left);
     }

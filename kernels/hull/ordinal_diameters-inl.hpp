@@ -14,7 +14,7 @@ void tree_diameters(const T* P, std::size_t count, int M, int K, const EdgeList&
         const std::size_t left = count - first;
         for (int m = 0; m < M; ++m) {
             LanePointers<T>(P + first * size + static_cast<std::size_t>(m) * K, size, left)
-                .load_all(static_cast<std::size_t>(K), entries, kLanes * size);
+                .load_all(static_cast<std::size_t>(K), entries);
             sums[0] = Vec{};
             for (int y = 0; y < K; ++y) sums[y + 1] = sums[y] + entries[edges.order[y]];
             Vec* flow = flows + static_cast<std::size_t>(m) * edges.size;
@@ -26,7 +26,9 @@ void tree_diameters(const T* P, std::size_t count, int M, int K, const EdgeList&
                 flow[e] = edges.length[e] * side;
             }
         }
-        store_n(diameter + first, max_pair(AbsoluteDifference(), flows, M, edges.size), left);
+        const Prefetcher prefetcher = Prefetcher::after(P + first * size, size, left);
+        store_n(diameter + first, max_pair(AbsoluteDifference(), flows, M, edges.size, prefetcher),
+                left);
     }
 }
 

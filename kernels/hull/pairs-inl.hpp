@@ -15,6 +15,14 @@ struct Prefetcher {
         : next(reinterpret_cast<const char*>(first)),
           end(reinterpret_cast<const char*>(first + size)) {}
 
+    // The kLanes instances after those at P, of which `left` are left.
+    template <class T>
+    CREDALENS_INLINE static Prefetcher after(const T* P, std::size_t size, std::size_t left) {
+        const std::size_t here = left < kLanes ? left : kLanes;
+        const std::size_t more = left - here < kLanes ? left - here : kLanes;
+        return {P + here * size, more * size};
+    }
+
     CREDALENS_INLINE void prefetch_next() {
         if (next >= end) return;
         prefetch(next);
@@ -61,8 +69,9 @@ constexpr double kMinDistanceByMax = 0x1p-26;
 // The largest sum in every lane.
 struct MaxPair {
     Vec best = {};
+    Prefetcher prefetcher = {};
 
-    CREDALENS_INLINE void prefetch_next() {}
+    CREDALENS_INLINE void prefetch_next() { prefetcher.prefetch_next(); }
     CREDALENS_INLINE void consume(const Vec& sum, int, int) { best = max(sum, best); }
 };
 
@@ -148,8 +157,8 @@ void accumulate_pairs(const Term& term, const Vec* rows, int M, int K, Consumer&
 }
 
 template <class Term>
-Vec max_pair(const Term& term, const Vec* rows, int M, int K) {
-    MaxPair largest;
+Vec max_pair(const Term& term, const Vec* rows, int M, int K, const Prefetcher& prefetcher = {}) {
+    MaxPair largest{{}, prefetcher};
     accumulate_pairs(term, rows, M, K, largest);
     return largest.best;
 }
@@ -157,13 +166,14 @@ Vec max_pair(const Term& term, const Vec* rows, int M, int K) {
 // The largest L1 distance in every lane, which is an instance. `sums` are those of the rows; they
 // are overwritten. Distances that are small relative to them are computed again, in their own lanes
 // only, so that an instance does not depend on the others.
-CREDALENS_INLINE Vec l1_diameter(const Vec* rows, int M, int K, Vec* sums) {
+CREDALENS_INLINE Vec l1_diameter(const Vec* rows, int M, int K, Vec* sums,
+                                 const Prefetcher& prefetcher) {
     Vec largest_sum = {};
     for (int m = 0; m < M; ++m) {
         largest_sum = max(sums[m], largest_sum);
         sums[m] *= -0.5;
     }
-    const Vec diameter = max_pair(DifferenceByMax{sums}, rows, M, K);
+    const Vec diameter = max_pair(DifferenceByMax{sums}, rows, M, K, prefetcher);
     const Mask close = diameter < kMinDistanceByMax * largest_sum;
     if (!any(close)) return diameter;
     return close ? max_pair(AbsoluteDifference(), rows, M, K) : diameter;
