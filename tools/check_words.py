@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_PATHS = ("src", "kernels", "docs", "examples", "benchmarks", "README.md",
-                 "ARCHITECTURE.md", "CONTRIBUTING.md")  # fmt: skip
+                 "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")  # fmt: skip
 SUFFIXES = {".py", ".pyi", ".md", ".rst", ".cpp", ".hpp", ".txt", ".css", ".js", ".html", ".ipynb"}
 #: Images and tables of measured numbers.
 SKIPPED = ("docs/images/", "benchmarks/results/")
