@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from credalens.report.data import ReportData
@@ -63,7 +64,7 @@ def _rules(found: LabelSets) -> Markup:
     caption = (
         "E-admissible: optimal for some mixture of the models. Maximal: no other label is more "
         "probable for every model. Interval dominance: its largest probability is not below the "
-        "smallest of another. Each set contains those above it."
+        "smallest of any other label. Each set contains those above it."
     )
     if not found.metrics:
         return join([tag("h3", "Rules"), table(head, rows, "numbers"),
@@ -71,9 +72,9 @@ def _rules(found: LabelSets) -> Markup:
     head += ["contains the label", "accuracy of single labels", "u65", "u80"]
     for row, one in zip(rows, found.metrics.values(), strict=True):
         low, high = one.intervals["coverage"]
-        single = "" if one.single_accuracy != one.single_accuracy else f"{one.single_accuracy:.1%}"
-        row += [f"{one.coverage:.1%} ({low:.1%} to {high:.1%})", single, f"{one.u65:.3f}",
-                f"{one.u80:.3f}"]  # fmt: skip
+        single = "" if math.isnan(one.single_accuracy) else f"{100 * one.single_accuracy:.1f} %"
+        covered = f"{100 * one.coverage:.1f} % ({100 * low:.1f} % to {100 * high:.1f} %)"
+        row += [covered, single, f"{one.u65:.3f}", f"{one.u80:.3f}"]
     caption += (
         " u65 and u80: utility of a set with two labels is 0.65 or 0.8 of that of a correct label."
     )
