@@ -332,8 +332,8 @@ def test_sets_of_labels(written):
     assert all(f"{name}{count}" in shown for name, count in pairs.items())
     for label, rule in (("E-admissible", "e_admissible"), ("maximal", "maximal")):
         found = cl.set_metrics(y, cl.admissible(P, rule=rule))
-        assert f"{label}{found.mean_size:.3f}{100 * found.coverage:.1f}% (" in shown
-        assert f"{found.single_accuracy:.1%}{found.u65:.3f}{found.u80:.3f}" in shown
+        assert f"{label}{found.mean_size:.3f}{100 * found.coverage:.1f} % (" in shown
+        assert f"{100 * found.single_accuracy:.1f} %{found.u65:.3f}{found.u80:.3f}" in shown
     values = read.data["charts"]["sets"]["data"]["values"]
     assert values[1]["size"] == pytest.approx(cl.admissible(P, rule="maximal").sum() / len(P))
     assert "Cost of decisions" not in shown
