@@ -27,8 +27,8 @@ lint: $(VENV)/.ready
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_words.py
 
-# In the environment with PyTorch, which the peer probly needs; it is left out where it is not to
-# be had.
+# In the environment with PyTorch, which the peer probly requires; a peer that cannot be installed is
+# skipped.
 bench: $(VENV)-torch/.ready
 	-$(VENV)-torch/bin/pip install --quiet --no-deps highspy
 	-$(VENV)-torch/bin/pip install --quiet --no-deps --ignore-requires-python \
