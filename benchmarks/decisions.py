@@ -82,7 +82,7 @@ def _maximal():
 
 
 def _similar(rng, shape):
-    n, M, K = shape
+    n, _, K = shape
     logits = 2 * rng.normal(size=(n, 1, K)) + 0.5 * rng.normal(size=shape)
     exp = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return exp / exp.sum(axis=-1, keepdims=True)
