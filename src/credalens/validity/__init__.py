@@ -3,6 +3,7 @@
 from credalens.validity.calibrate import Calibration, calibrate
 from credalens.validity.coverage import Coverage, GroupedCoverage, coverage
 from credalens.validity.reliability import Reliability, ReliabilityDiagram, reliability
+from credalens.validity.repair import Repair, repair
 
 __all__ = [
     "Calibration",
@@ -10,7 +11,9 @@ __all__ = [
     "GroupedCoverage",
     "Reliability",
     "ReliabilityDiagram",
+    "Repair",
     "calibrate",
     "coverage",
     "reliability",
+    "repair",
 ]

@@ -44,10 +44,14 @@ def stratified_folds(labels: NDArray[np.intp], n_folds: int) -> NDArray[np.intp]
     return folds
 
 
-def apply_in_blocks(scaling: Scaling, points: Array) -> Array:
-    """Return recalibrated members ``(..., M, K)`` in their dtype, computed block by block."""
-    result = np.empty_like(points, order="C")
-    flat = result.reshape(-1, *points.shape[-2:])
+def apply_in_blocks(scaling: Scaling, points: Array, n_members: int | None = None) -> Array:
+    """Return mapped members ``(..., M, K)`` in their dtype, computed block by block.
+
+    `n_members` is the number of members of the result, if it differs.
+    """
+    *lead, M, K = points.shape
+    result = np.empty((*lead, M if n_members is None else n_members, K), points.dtype)
+    flat = result.reshape(-1, *result.shape[-2:])
     for start, stop, (block,) in blocks((points,), (2,)):
         flat[start:stop] = scaling(block)
     return result
