@@ -86,6 +86,7 @@ PACKAGES = (
     "predictors",
     "report",
     "sets",
+    "validity",
 )
 
 

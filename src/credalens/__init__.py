@@ -139,8 +139,8 @@ __all__ = [
 ]
 
 
-#: Subpackages that are imported on first use, as they need optional libraries.
-_LAZY = ("axioms", "datasets", "engine", "io", "plots", "predictors", "report")
+#: Subpackages that are imported on first use; most of them need optional libraries.
+_LAZY = ("axioms", "datasets", "engine", "io", "plots", "predictors", "report", "validity")
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,7 @@ from credalens.predictors import (
     CredalEnsemblingClassifier,
     CredalWrapperClassifier,
     RelativeLikelihoodClassifier,
+    RepairedEnsemble,
 )
 
 # GaussianNB's own, on features that do not vary.
@@ -27,6 +28,7 @@ QUICK = [
     CredalWrapperClassifier(TREE, 3),
     CredalEnsemblingClassifier(TREE, 3, keep=0.6),
     RelativeLikelihoodClassifier(GaussianNB(), n_candidates=3, samples=(0.5, 1.0)),
+    RepairedEnsemble(TREE, 3, random_state=0),
 ]
 OTHERS = [
     CredalEnsembleClassifier(RandomForestClassifier(3), 2, voting="majority"),
@@ -46,6 +48,8 @@ OTHERS = [
         validation=0.3,
         scale="total",
     ),
+    RepairedEnsemble([GaussianNB(), TREE], method="vector", voting="majority"),
+    RepairedEnsemble(members="trees", n_members=4, smoothing=1, method="isotonic"),
 ]
 #: The default members; one forest is enough.
 DEFAULTS = [CredalEnsembleClassifier(n_members=1), RelativeLikelihoodClassifier(n_candidates=4)]

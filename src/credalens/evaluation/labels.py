@@ -17,18 +17,20 @@ UNKNOWN = -1
 UNLABELLED = -2
 
 
-def class_indices(y: Any, batch_shape: tuple[int, ...], n_classes: int) -> NDArray[np.intp]:
+def class_indices(
+    y: Any, batch_shape: tuple[int, ...], n_classes: int, name: str = "y"
+) -> NDArray[np.intp]:
     """Return labels as class indices of shape `batch_shape`; raise ValueError for other values."""
-    labels = to_numpy(y, "y")
+    labels = to_numpy(y, name)
     if labels.shape != batch_shape:
         _validation.raise_invalid(
-            "y", f"has shape {labels.shape}", f"pass labels of shape {batch_shape}"
+            name, f"has shape {labels.shape}", f"pass labels of shape {batch_shape}"
         )
     if labels.size == 0:
         return np.zeros(batch_shape, np.intp)
     if labels.dtype.kind not in "iub":
         _validation.raise_invalid(
-            "y",
+            name,
             f"has dtype {labels.dtype}",
             f"pass class indices, integers from 0 to {n_classes - 1}, in the order of the columns",
         )
@@ -37,7 +39,7 @@ def class_indices(y: Any, batch_shape: tuple[int, ...], n_classes: int) -> NDArr
         where = tuple(np.argwhere(outside)[0])
         at = f" at index {_validation.format_index(where)} (zero-based)" if where else ""
         _validation.raise_invalid(
-            "y", f"is {labels[where]}{at}", f"classes are 0 to {n_classes - 1}"
+            name, f"is {labels[where]}{at}", f"classes are 0 to {n_classes - 1}"
         )
     return labels.astype(np.intp)
 

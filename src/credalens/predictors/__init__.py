@@ -9,12 +9,14 @@ from credalens.predictors.ensemble import CredalEnsembleClassifier, CredalWrappe
 from credalens.predictors.ensembling import CredalEnsemblingClassifier  # noqa: E402
 from credalens.predictors.forests import random_forests  # noqa: E402
 from credalens.predictors.relative_likelihood import RelativeLikelihoodClassifier  # noqa: E402
+from credalens.predictors.repaired import RepairedEnsemble  # noqa: E402
 
 __all__ = [
     "CredalEnsembleClassifier",
     "CredalEnsemblingClassifier",
     "CredalWrapperClassifier",
     "RelativeLikelihoodClassifier",
+    "RepairedEnsemble",
     "make_selective_scorer",
     "random_forests",
 ]

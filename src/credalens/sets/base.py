@@ -277,6 +277,28 @@ class CredalSet(DecisionQueries):
         """
         return self.to_hull().contains(p, tolerance)
 
+    def tv_distance(self, p: Any) -> tuple[Any, Any]:
+        """Return the total variation distance of `p` to the nearest member, and its error.
+
+        Parameters
+        ----------
+        p : array-like of shape (..., K)
+            Distributions, broadcast against the batch.
+
+        Returns
+        -------
+        distance, error : arrays
+            A member has this distance; the smallest distance is at most `error` below it.
+
+        Examples
+        --------
+        >>> import credalens as cl
+        >>> distance, error = cl.ConvexHull([[0.6, 0.4], [0.5, 0.5]]).tv_distance([0.9, 0.1])
+        >>> round(float(distance), 6), bool(error < 1e-9)
+        (0.3, True)
+        """
+        return self.to_hull().tv_distance(p)
+
     def center(self) -> Any:
         """Return a representative point of the set, ``(..., K)``."""
         return self.to_hull().center()

@@ -138,6 +138,13 @@ class Contamination(BoxDecisions, Neighbourhood):
         center, epsilon = self._wide_arrays()
         return (target >= (1 - epsilon) * center - limit).all(axis=-1)
 
+    @primitive("Q,(k)->(),()")
+    def tv_distance(self, p: Any) -> tuple[Any, Any]:
+        target, _ = self._validate_point(p, None)
+        center, epsilon = self._wide_arrays()
+        distance = np.maximum((1 - epsilon) * center - target, 0.0).sum(axis=-1)
+        return distance, np.zeros_like(distance)
+
     def _contains_set(self, inner: CredalSet, tolerance: float) -> Array:
         return np.asarray((inner.lower() >= self.lower() - tolerance).all(axis=-1))
 

@@ -14,6 +14,7 @@ from credalens.sets import _hull_native, _hull_vjp
 from credalens.sets.events import event_count
 from credalens.sets.extreme_points import distance_to_hull, extreme_members
 from credalens.sets.hull_constructors import HullConstructors
+from credalens.sets.nearest_mixture import tv_distance_to_hull
 
 
 class HullQueries(HullConstructors):
@@ -124,6 +125,11 @@ class HullQueries(HullConstructors):
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
         target, limit = self._validate_point(p, tolerance)
         return distance_to_hull(self._members, target) <= limit
+
+    @primitive("Q,(k)->(),()")
+    def tv_distance(self, p: Any) -> tuple[Any, Any]:
+        target, _ = self._validate_point(p, None)
+        return tv_distance_to_hull(self._members, target)
 
     @primitive("Q->(v,k)")
     def extreme_points(self, tolerance: float | None = None) -> Any:

@@ -232,6 +232,15 @@ class ProbabilityIntervals(BoxDecisions, ThresholdedAdditiveSet):
         low, high = self._arrays
         return ((target >= low - limit) & (target <= high + limit)).all(axis=-1)
 
+    @primitive("Q,(k)->(),()")
+    def tv_distance(self, p: Any) -> tuple[Any, Any]:
+        # The mass below the lower bounds and that above the upper bounds move, each at least once.
+        target, _ = self._validate_point(p, None)
+        low, high = (np.asarray(bound, np.float64) for bound in self._arrays)
+        lack = np.maximum(low - target, 0.0).sum(axis=-1)
+        distance = np.maximum(lack, np.maximum(target - high, 0.0).sum(axis=-1))
+        return distance, np.zeros_like(distance)
+
     def _contains_set(self, inner: CredalSet, tolerance: float) -> Array:
         low, high = self._arrays
         inside = (inner.lower() >= low - tolerance) & (inner.upper() <= high + tolerance)

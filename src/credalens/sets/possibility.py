@@ -319,6 +319,17 @@ class Possibility(SupportSet):
         after = np.cumsum(mass[..., ::-1], axis=-1)[..., ::-1]
         return (after <= degrees + limit).all(axis=-1)
 
+    @primitive("Q,(k)->(),()")
+    def tv_distance(self, p: Any) -> tuple[Any, Any]:
+        # The largest excess of an event over its upper probability, as the set is 2-monotone.
+        target, _ = self._validate_point(p, None)
+        order, degrees = falling(self._arrays[0].astype(np.float64))
+        target = np.broadcast_to(target, np.broadcast_shapes(target.shape, order.shape))
+        mass = np.take_along_axis(target, np.broadcast_to(order, target.shape), axis=-1)
+        after = np.cumsum(mass[..., ::-1], axis=-1)[..., ::-1]
+        distance = np.maximum(after - degrees, 0.0).max(axis=-1)
+        return distance, np.zeros_like(distance)
+
     @primitive("Q->(v,k)")
     def extreme_points(self) -> Any:
         """Return the extreme points, ``(..., 2^(K-1), K)``, some of them equal for equal degrees.

@@ -159,6 +159,14 @@ class TotalVariationBall(Neighbourhood, ThresholdedAdditiveSet):
         center, radius = self._wide_arrays()
         return np.abs(target - center).sum(axis=-1) / 2 <= radius[..., 0] + limit
 
+    @primitive("Q,(k)->(),()")
+    def tv_distance(self, p: Any) -> tuple[Any, Any]:
+        # The segment to the center stays in the simplex.
+        target, _ = self._validate_point(p, None)
+        center, radius = self._wide_arrays()
+        distance = np.abs(target - center).sum(axis=-1) / 2 - radius[..., 0]
+        return np.maximum(distance, 0.0), np.zeros_like(distance)
+
     def _contains_set(self, inner: CredalSet, tolerance: float) -> Array:
         if self.n_classes > 16 or isinstance(inner, Contamination):  # few extreme points
             return super()._contains_set(inner, tolerance)
