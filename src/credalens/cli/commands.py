@@ -33,7 +33,9 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import and return a command."""
         if cmd_name in self.summaries and cmd_name not in self.commands:
-            self.commands[cmd_name] = _load(f"{self.package}.{cmd_name}", cmd_name)
+            self.commands[cmd_name] = _load(
+                f"{self.package}.{cmd_name.replace('-', '_')}", cmd_name
+            )
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -63,6 +65,7 @@ class _Commands(LazyGroup):
         "score": "Compute the uncertainty of every row of prediction files.",
         "report": "Write an HTML report on the uncertainty of the models.",
         "evaluate": "Evaluate how well each score finds the errors.",
+        "validate": "Check whether the models and their credal set can be trusted.",
         "diagnose": "Find models that distort the uncertainty.",
         "decide": "Decide for every row: an action, and the labels that remain possible.",
         "pick": "List the rows to hand to a person, with reasons.",

@@ -22,6 +22,7 @@ TITLES = {
     "figure3": "networks of increasing relative likelihood",
     "figure4": "adding a constant member",
     "scores": "all families as rankings of errors",
+    "human-labels": "the aleatoric interval and annotators",
 }
 
 

@@ -17,7 +17,9 @@ from credalens.cli.commands import SETTINGS, LazyGroup
 class _Experiments(LazyGroup):
     package = __name__
     summaries: ClassVar[dict[str, str | None]] = {
-        module.name: None for module in iter_modules(__path__) if not module.name.startswith("_")
+        module.name.replace("_", "-"): None
+        for module in iter_modules(__path__)
+        if not module.name.startswith("_")
     }
 
 
