@@ -142,7 +142,7 @@ __all__ = [
 
 
 #: Subpackages that are imported on first use, as they need optional libraries.
-_LAZY = ("axioms", "datasets", "engine", "io", "plots", "predictors", "report")
+_LAZY = ("axioms", "datasets", "engine", "io", "plots", "predictors", "report", "validity")
 
 
 def __dir__() -> list[str]:
