@@ -5,15 +5,19 @@ from credalens._extras import require
 require("sklearn", "sklearn")
 
 from credalens.evaluation import make_selective_scorer  # noqa: E402
+from credalens.predictors.conformal import ConformalCredalClassifier  # noqa: E402
+from credalens.predictors.decalibration import DecalibrationClassifier  # noqa: E402
 from credalens.predictors.ensemble import CredalEnsembleClassifier, CredalWrapperClassifier  # noqa: E402
 from credalens.predictors.ensembling import CredalEnsemblingClassifier  # noqa: E402
 from credalens.predictors.forests import random_forests  # noqa: E402
 from credalens.predictors.relative_likelihood import RelativeLikelihoodClassifier  # noqa: E402
 
 __all__ = [
+    "ConformalCredalClassifier",
     "CredalEnsembleClassifier",
     "CredalEnsemblingClassifier",
     "CredalWrapperClassifier",
+    "DecalibrationClassifier",
     "RelativeLikelihoodClassifier",
     "make_selective_scorer",
     "random_forests",
