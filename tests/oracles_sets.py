@@ -125,6 +125,10 @@ def ball(n: int, K: int, rng: np.random.Generator) -> cl.TotalVariationBall:
     return cl.TotalVariationBall(centers(n, K, rng), np.r_[0.0, 1.0, rng.random(n) ** 2][:n])
 
 
+def kl_ball(n: int, K: int, rng: np.random.Generator) -> cl.KLBall:
+    return cl.KLBall(centers(n, K, rng), np.r_[0.0, np.inf, rng.exponential(0.5, n)][:n])
+
+
 def belief(n: int, K: int, rng: np.random.Generator) -> cl.BeliefFunction:
     masses = rng.dirichlet(np.full(1 << K, 0.2), n)
     masses[:, 0] = 0
@@ -168,6 +172,9 @@ REPRESENTATIONS = {
     "envelope": envelope,
     "listed": listed,
 }
+
+#: Those with infinitely many extreme points.
+CURVED = {"kl_ball": kl_ball}
 
 #: Those that hold fewer than all distributions above their lower probability.
 NOT_CORES = {"listed"}

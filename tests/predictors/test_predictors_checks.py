@@ -10,15 +10,20 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credalens.predictors import (
+    ConformalCredalClassifier,
     CredalEnsembleClassifier,
     CredalEnsemblingClassifier,
     CredalWrapperClassifier,
+    DecalibrationClassifier,
     RelativeLikelihoodClassifier,
     RepairedEnsemble,
 )
 
-# GaussianNB's own, on features that do not vary.
-pytestmark = pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning")
+pytestmark = [
+    # GaussianNB's own, on features that do not vary.
+    pytest.mark.filterwarnings("ignore:divide by zero encountered in log:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:y. no held-out instance has class"),
+]
 
 TREE = DecisionTreeClassifier(max_features=1)
 
@@ -29,6 +34,8 @@ QUICK = [
     CredalEnsemblingClassifier(TREE, 3, keep=0.6),
     RelativeLikelihoodClassifier(GaussianNB(), n_candidates=3, samples=(0.5, 1.0)),
     RepairedEnsemble(TREE, 3, random_state=0),
+    ConformalCredalClassifier(TREE),
+    DecalibrationClassifier(GaussianNB()),
 ]
 OTHERS = [
     CredalEnsembleClassifier(RandomForestClassifier(3), 2, voting="majority"),
@@ -50,6 +57,11 @@ OTHERS = [
     ),
     RepairedEnsemble([GaussianNB(), TREE], method="vector", voting="majority"),
     RepairedEnsemble(members="trees", n_members=4, smoothing=1, method="isotonic"),
+    ConformalCredalClassifier(GaussianNB(), 0.2, nonconformity="kl"),
+    ConformalCredalClassifier(nonconformity="inner"),
+    ConformalCredalClassifier(TREE, nonconformity="possibility"),
+    DecalibrationClassifier(TREE, 1.0, validation=0.4),
+    DecalibrationClassifier(),
 ]
 #: The default members; one forest is enough.
 DEFAULTS = [CredalEnsembleClassifier(n_members=1), RelativeLikelihoodClassifier(n_candidates=4)]

@@ -5,6 +5,8 @@ from credalens._extras import require
 require("sklearn", "sklearn")
 
 from credalens.evaluation import make_selective_scorer  # noqa: E402
+from credalens.predictors.conformal import ConformalCredalClassifier  # noqa: E402
+from credalens.predictors.decalibration import DecalibrationClassifier  # noqa: E402
 from credalens.predictors.ensemble import CredalEnsembleClassifier, CredalWrapperClassifier  # noqa: E402
 from credalens.predictors.ensembling import CredalEnsemblingClassifier  # noqa: E402
 from credalens.predictors.forests import random_forests  # noqa: E402
@@ -12,9 +14,11 @@ from credalens.predictors.relative_likelihood import RelativeLikelihoodClassifie
 from credalens.predictors.repaired import RepairedEnsemble  # noqa: E402
 
 __all__ = [
+    "ConformalCredalClassifier",
     "CredalEnsembleClassifier",
     "CredalEnsemblingClassifier",
     "CredalWrapperClassifier",
+    "DecalibrationClassifier",
     "RelativeLikelihoodClassifier",
     "RepairedEnsemble",
     "make_selective_scorer",

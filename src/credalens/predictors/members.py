@@ -13,6 +13,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
 from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils.metadata_routing import _routing_enabled, process_routing
 from sklearn.utils.parallel import Parallel, delayed
@@ -98,6 +99,23 @@ def bootstrap_rows(y: Array, rng: np.random.RandomState, share: float = 1.0) -> 
     parts = np.split(order, np.cumsum(sizes)[:-1])
     drawn = [part[rng.randint(len(part), size=max(1, round(share * len(part))))] for part in parts]
     return np.sort(np.concatenate(drawn))
+
+
+def split_rows(
+    y: Array, share: float, rng: np.random.RandomState, *, stratify: bool = True
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows to fit a model on and the share to hold out.
+
+    Stratified, unless `stratify` is False, if each class has two instances and both parts have one
+    of each class.
+    """
+    counts = np.unique(y, return_counts=True)[1]
+    held = int(np.ceil(share * len(y)))
+    stratify &= counts.min() > 1 and len(counts) <= min(held, len(y) - held)
+    train, test = train_test_split(
+        np.arange(len(y)), test_size=share, stratify=y if stratify else None, random_state=rng
+    )
+    return train, test
 
 
 def check_probabilistic(pairs: Sequence[tuple[str, Any]]) -> None:

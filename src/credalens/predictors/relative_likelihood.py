@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import ParameterSampler, train_test_split
+from sklearn.model_selection import ParameterSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
@@ -237,15 +237,7 @@ class RelativeLikelihoodClassifier(CredalClassifier):
             weights = _check_sample_weight(weights, X)
         if self.validation is None:
             return _Data(X, y, params, X, y, weights, self.scale)
-        counts = np.unique(y, return_counts=True)[1]
-        held = int(np.ceil(float(self.validation) * len(y)))
-        stratify = counts.min() > 1 and len(counts) <= min(held, len(y) - held)
-        train, test = train_test_split(
-            np.arange(len(y)),
-            test_size=float(self.validation),
-            stratify=y if stratify else None,
-            random_state=rng,
-        )
+        train, test = _members.split_rows(y, float(self.validation), rng)
         own = None if weights is None else weights[test]
         params = _check_method_params(X, params, indices=train)
         rest = _safe_indexing(X, train), y[train], params

@@ -13,6 +13,7 @@ from credalens.sets.capacities import LowerProbability
 from credalens.sets.contamination import Contamination
 from credalens.sets.hull import ConvexHull
 from credalens.sets.intervals import ProbabilityIntervals
+from credalens.sets.kl_ball import KLBall
 from credalens.sets.possibility import Possibility
 from credalens.sets.probly import from_probly
 from credalens.sets.total_variation_ball import TotalVariationBall
@@ -26,6 +27,7 @@ __all__ = [
     "Contamination",
     "ConvexHull",
     "CredalSet",
+    "KLBall",
     "LowerProbability",
     "Possibility",
     "ProbabilityIntervals",

@@ -13,7 +13,7 @@ from credalens.sets.support import SupportSet, native_largest_bounds, row_max
 
 
 class Neighbourhood(SupportSet):
-    """A center ``(..., K)`` and a size ``(...)`` in [0, 1]."""
+    """A center ``(..., K)`` and a size ``(...)``, by default in [0, 1]."""
 
     core_ndims: ClassVar[tuple[int, ...]] = (1, 0)
     #: Whether mass is taken from some classes, not from all in proportion.
@@ -26,7 +26,7 @@ class Neighbourhood(SupportSet):
             center, "center", axes=("classes",), normalize=normalize, validate=validate
         )
         sizes = _validation.numeric(size, self.array_names[1])
-        if not _is_in_unit_interval(sizes):
+        if not self._are_sizes(sizes):
             self._raise_size(sizes)
         if sizes.shape != middle.shape[:-1]:
             try:
@@ -40,6 +40,11 @@ class Neighbourhood(SupportSet):
             middle = np.broadcast_to(middle, (*lead, middle.shape[-1]))
             sizes = np.broadcast_to(sizes, lead)
         return middle, sizes
+
+    @staticmethod
+    def _are_sizes(sizes: Array) -> bool:
+        """Return whether all sizes are valid."""
+        return _is_in_unit_interval(sizes)
 
     def _raise_size(self, sizes: Array) -> NoReturn:
         name = self.array_names[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
@@ -88,13 +89,38 @@ def _sample(
     atol: float,
     max_pairs: int,
 ) -> tuple[Array, Array]:
-    """Estimate ``additive - sum over 0 < |B| < K of w(|B|) max(0, weights(B) - threshold)``.
+    """Estimate ``additive - sum over 0 < |B| < K of w(|B|) max(0, weights(B) - threshold)``."""
+    total, limit = weights.sum(axis=1, keepdims=True), threshold[:, None]
+
+    def lower(order: Array, some: Array) -> tuple[Array, Array]:
+        sums = np.cumsum(weights[some][:, order], axis=1)[:, :-1]
+        return (
+            np.maximum(sums - limit[some], 0.0),
+            np.maximum(total[some] - sums - limit[some], 0.0),
+        )
+
+    return sample_events(additive, lower, log_v, seed, pairs, rtol, atol, max_pairs)
+
+
+def sample_events(
+    additive: Array,
+    lower: Callable[[Array, Array], tuple[Array, Array]],
+    log_v: Array,
+    seed: int,
+    pairs: int,
+    rtol: float,
+    atol: float,
+    max_pairs: int,
+) -> tuple[Array, Array]:
+    """Estimate ``additive - sum over 0 < |B| < K of w(|B|) lower(B)``.
 
     The prefixes of a random permutation are one random event of each size; the prefixes of the
     reversed permutation, the complements, are the antithetic ones. All instances use the same
-    permutations. Returns unbiased estimates and their standard errors over the pairs.
+    permutations. ``lower(order, some)`` returns the lower probabilities ``(len(some), K - 1)`` of
+    the prefixes of an order, and of their complements. Returns unbiased estimates and their
+    standard errors over the pairs.
     """
-    K = weights.shape[1]
+    K = len(log_v) - 1
     v = np.exp(log_v[1:K])
     rng = np.random.default_rng(seed)
     value, error = np.empty((2, len(additive)))
@@ -102,21 +128,19 @@ def _sample(
     active, drawn, goal = np.arange(len(additive)), 0, pairs or FIRST_PAIRS
     mean, spread = np.zeros((2, len(additive)))
     while len(active):
-        total, limit = weights.sum(axis=1, keepdims=True), threshold[:, None]
         while drawn < goal:
             drawn += 1
-            sums = np.cumsum(weights[:, rng.permutation(K)], axis=1)[:, :-1]
-            term = np.maximum(sums - limit, 0.0) @ v
-            term += np.maximum(total - sums - limit, 0.0)[:, ::-1] @ v
+            prefixes, rests = lower(rng.permutation(K), active)
+            term = prefixes @ v
+            term += rests[:, ::-1] @ v
             step = term / 2 - mean
             mean += step / drawn
             spread += step * (term / 2 - mean)
-        value[active] = additive - mean
+        value[active] = additive[active] - mean
         error[active] = np.sqrt(spread / (drawn * max(drawn - 1, 1)))
         goal *= 2
         if pairs or goal > max_pairs:
             break
         short = error[active] > np.maximum(rtol * value[active], atol)
-        active, additive, weights = active[short], additive[short], weights[short]
-        threshold, mean, spread = threshold[short], mean[short], spread[short]
+        active, mean, spread = active[short], mean[short], spread[short]
     return value, error
