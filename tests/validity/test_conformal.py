@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 import credalens as cl
 from credalens.validity import SCORES, conformal
-from credalens.validity.conformal import quantile
+from credalens.validity.conformal_sets import quantile
 from credalens.validity.half_spaces import half_space_vertices
 
 

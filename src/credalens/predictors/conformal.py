@@ -9,7 +9,7 @@ import numpy as np
 from credalens import _validation
 from credalens.predictors.single_model import SingleModelClassifier
 from credalens.sets import CredalSet, Possibility
-from credalens.validity.conformal import SCORES, conformal
+from credalens.validity.conformal_sets import SCORES, conformal
 
 #: The sets of `credalens.validity.conformal`, and conformal possibility distributions.
 CONFORMAL_SCORES = (*SCORES, "possibility")

@@ -1,17 +1,15 @@
 """Whether credal sets can be trusted: coverage, calibration, repair, sets with a guarantee."""
 
-from credalens.validity.answers import Answer, answers
 from credalens.validity.assessment import Assessment, assess
-from credalens.validity.calibrate import Calibration, calibrate
-from credalens.validity.calibration_test import CalibrationTest, calibration_test
-from credalens.validity.conformal import SCORES, ConformalSets, conformal
-from credalens.validity.coverage import Coverage, GroupedCoverage, coverage
-from credalens.validity.reliability import Reliability, ReliabilityDiagram, reliability
-from credalens.validity.repair import Repair, repair
+from credalens.validity.conformal_sets import SCORES, ConformalSets, conformal
+from credalens.validity.ensemble_repair import Repair, repair
+from credalens.validity.label_coverage import Coverage, GroupedCoverage, coverage
+from credalens.validity.mixture_calibration import CalibrationTest, calibration_test
+from credalens.validity.recalibration import Calibration, calibrate
+from credalens.validity.reliability_diagram import Reliability, ReliabilityDiagram, reliability
 
 __all__ = [
     "SCORES",
-    "Answer",
     "Assessment",
     "Calibration",
     "CalibrationTest",
@@ -21,7 +19,6 @@ __all__ = [
     "Reliability",
     "ReliabilityDiagram",
     "Repair",
-    "answers",
     "assess",
     "calibrate",
     "calibration_test",

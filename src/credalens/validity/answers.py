@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from credalens._validation import counted
 from credalens.validity.assessment import Assessment
-from credalens.validity.coverage import Coverage
-from credalens.validity.reliability import ReliabilityDiagram
+from credalens.validity.label_coverage import Coverage
+from credalens.validity.reliability_diagram import ReliabilityDiagram
 
 #: Names that a sentence lists at most.
 MOST_NAMES = 5

@@ -13,12 +13,12 @@ from credalens import _validation
 from credalens._backend import Array
 from credalens._results import TableResult
 from credalens.evaluation.diagnosis import MemberDiagnosis, diagnose_members
-from credalens.validity.calibrate import Calibration, calibrate
-from credalens.validity.calibration_test import CalibrationTest, calibration_test
-from credalens.validity.coverage import Coverage, coverage
+from credalens.validity.recalibration import Calibration, calibrate
+from credalens.validity.mixture_calibration import CalibrationTest, calibration_test
+from credalens.validity.label_coverage import Coverage, coverage
 from credalens.validity.folds import labelled_members
-from credalens.validity.reliability import Reliability, reliability
-from credalens.validity.repair import Repair, repair
+from credalens.validity.reliability_diagram import Reliability, reliability
+from credalens.validity.ensemble_repair import Repair, repair
 from credalens.validity.repair_report import member_names
 
 
@@ -166,6 +166,8 @@ def assess(
     top = points.max(axis=2)
     diagrams = [reliability(points[:, [m]], labels, confidence=1 - level).top
                 for m in range(hull.n_members)]  # fmt: skip
+    fixed = repair(points, labels, method=method, names=names)
+    tempered = fixed.calibration if method == "temperature" else None
     return Assessment(
         names=member_names(names, hull.n_members),
         class_names=tuple(class_names or map(str, range(hull.n_classes))),
@@ -173,7 +175,7 @@ def assess(
         accuracy=(points.argmax(axis=2) == labels[:, None]).mean(axis=0),
         mean_confidence=top.mean(axis=0, dtype=np.float64),
         bins_outside=np.array([int((one.verdict != "inside").sum()) for one in diagrams]),
-        calibration=calibrate(points, labels),
+        calibration=tempered or calibrate(points, labels),
         reliability=reliability(hull, labels, confidence=1 - level),
         test=calibration_test(
             points,
@@ -185,6 +187,6 @@ def assess(
         ),
         coverage=None if distributions is None else coverage(hull, distributions),
         diagnosis=diagnose_members(points, labels) if hull.n_members > 1 else None,
-        repair=repair(points, labels, method=method, names=names),
+        repair=fixed,
         level=level,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from credalens import _validation
 
 if TYPE_CHECKING:
-    from credalens.validity.repair import Repair
+    from credalens.validity.ensemble_repair import Repair
 
 
 def member_names(names: Sequence[str] | None, n_members: int) -> tuple[str, ...]:

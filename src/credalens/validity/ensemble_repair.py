@@ -17,7 +17,14 @@ from credalens.evaluation.rejection import rejection_curve
 from credalens.evaluation.vote import majority_vote
 from credalens.sets import ConvexHull
 from credalens.validity.alpha_cut import AlphaChoice, choose_alpha, rejection_area
-from credalens.validity.calibrate import (
+from credalens.validity.folds import (
+    apply_in_blocks,
+    labelled_members,
+    log_losses,
+    stratified_folds,
+)
+from credalens.validity.mixture_weights import constant_weights
+from credalens.validity.recalibration import (
     ECE_BINS,
     VALIDATION,
     Calibration,
@@ -26,14 +33,7 @@ from credalens.validity.calibrate import (
     check_shape,
     wrap_like,
 )
-from credalens.validity.folds import (
-    apply_in_blocks,
-    labelled_members,
-    log_losses,
-    stratified_folds,
-)
-from credalens.validity.mixture_weights import constant_weights
-from credalens.validity.reliability import reliability
+from credalens.validity.reliability_diagram import reliability
 from credalens.validity.repair_report import member_names, repair_report
 from credalens.validity.scaling import (
     SCALINGS,

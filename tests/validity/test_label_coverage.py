@@ -159,4 +159,4 @@ def test_invalid_arguments():
 
 def test_validity_is_a_listed_submodule():
     assert "validity" in dir(cl)
-    assert cl.validity.coverage.__module__ == "credalens.validity.coverage"
+    assert cl.validity.coverage.__module__ == "credalens.validity.label_coverage"
