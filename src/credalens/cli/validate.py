@@ -125,16 +125,16 @@ def _print(found: "Assessment", suggest: bool) -> None:
     from credalens._validation import counted
     from credalens.validity.answers import answers
 
-    c = found.calibration
+    table = found._columns()
     columns = {
         "model": list(found.names),
-        "accuracy": [f"{x:.4f}" for x in found.accuracy],
-        "confidence": [f"{x:.4f}" for x in found.mean_confidence],
-        "log-loss": [f"{x:.4f}" for x in c.log_loss_before],
-        "ECE": [f"{x:.4f}" for x in c.ece_before],
-        "temperature": [f"{x:.3g}" for x in c.temperature],
-        "ECE then": [f"{x:.4f}" for x in c.ece_after],
-        "verdict": found.verdicts.tolist(),
+        "accuracy": list(map(float, table["accuracy"])),
+        "confidence": list(map(float, table["confidence"])),
+        "log-loss": list(map(float, table["log_loss"])),
+        "ECE": list(map(float, table["ece"])),
+        "temperature": list(map(float, table["temperature"])),
+        "ECE then": list(map(float, table["ece_after"])),
+        "verdict": table["verdict"].tolist(),
     }
     rows = counted(found.n, "labelled row")
     print_table(f"{counted(len(found.names), 'model')}, {rows}", columns, right=True)
@@ -157,7 +157,9 @@ def _write(predictions: OpenPredictions, found: "Assessment", folder: Path, quie
 
     from credalens._files import atomic_write
 
-    parts, labels, ids = [], [], []
+    parts: list[Any] = []
+    labels: list[Any] = []
+    ids: list[Any] = []
     for chunk in predictions.chunks("repairing"):
         parts.append(np.asarray(found.repair(chunk.members), np.float32))
         labels.append(chunk.labels)

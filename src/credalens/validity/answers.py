@@ -56,7 +56,8 @@ def _set(found: Assessment) -> tuple[str, ...]:
         f"That some mixture of the models is calibrated is {verdict} at the level "
         f"{found.level:g} (p = {test.pvalue:.3g})."
     )
-    return band, errors, tested
+    power = " and ".join(f"{100 * p:.0f} % at temperature {t:g}" for t, p in test.power.items())
+    return band, errors, f"{tested} Power of the test: {power}."
 
 
 def _band(top: ReliabilityDiagram) -> str:

@@ -13,13 +13,16 @@ from credalens import _validation
 from credalens._backend import Array
 from credalens._results import TableResult
 from credalens.evaluation.diagnosis import MemberDiagnosis, diagnose_members
-from credalens.validity.recalibration import Calibration, calibrate
-from credalens.validity.mixture_calibration import CalibrationTest, calibration_test
-from credalens.validity.label_coverage import Coverage, coverage
-from credalens.validity.folds import labelled_members
-from credalens.validity.reliability_diagram import Reliability, reliability
 from credalens.validity.ensemble_repair import Repair, repair
+from credalens.validity.folds import labelled_members
+from credalens.validity.label_coverage import Coverage, coverage
+from credalens.validity.mixture_calibration import CalibrationTest, calibration_test
+from credalens.validity.recalibration import Calibration, calibrate
+from credalens.validity.reliability_diagram import Reliability, reliability
 from credalens.validity.repair_report import member_names
+
+#: Instances that the test compares with each other, times classes, and at least; see `block_size`.
+BLOCK_NUMBERS, SMALLEST_BLOCK = 50_000, 500
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,6 +185,7 @@ def assess(
             labels,
             "predictions",
             n_resamples=n_resamples,
+            block_size=max(SMALLEST_BLOCK, BLOCK_NUMBERS // hull.n_classes),
             level=level,
             random_state=random_state,
         ),
