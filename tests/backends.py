@@ -75,13 +75,14 @@ SETS = {
     "contamination": lambda x: cl.Contamination(x[:, 0], 0.25),
     "ball": lambda x: cl.TotalVariationBall(x[:, 0], radius=0.125),
     "kl ball": lambda x: cl.KLBall(x[:, 0], radius=0.125),
+    "ordinal ball": lambda x: cl.OrdinalBall(x[:, 0], radius=0.125),
     "lower probability": lambda x: cl.LowerProbability(cl.ConvexHull(x).lower_probabilities()),
     "belief": lambda x: cl.BeliefFunction.possibility(x[:, 0] / _row_max(x[:, 0])),
     "possibility": lambda x: cl.Possibility(x[:, 0] / _row_max(x[:, 0])),
     "hull of a box": lambda x: SETS["intervals"](x).to_hull(),
     "box of a hull": lambda x: cl.ConvexHull(x).to_intervals(),
 }
-#: Measures that need extreme points, which a ball with a curved boundary does not list.
+#: Measures that need extreme points, which these balls do not list.
 NEEDS_POINTS = {"kolmogorov", "mmd", "scoring rules", "volume"}
 #: Measures and queries.
 MEASURES = {

@@ -129,6 +129,10 @@ def kl_ball(n: int, K: int, rng: np.random.Generator) -> cl.KLBall:
     return cl.KLBall(centers(n, K, rng), np.r_[0.0, np.inf, rng.exponential(0.5, n)][:n])
 
 
+def ordinal_ball(n: int, K: int, rng: np.random.Generator) -> cl.OrdinalBall:
+    return cl.OrdinalBall(centers(n, K, rng), np.r_[0.0, np.inf, rng.exponential(0.4, n)][:n])
+
+
 def belief(n: int, K: int, rng: np.random.Generator) -> cl.BeliefFunction:
     masses = rng.dirichlet(np.full(1 << K, 0.2), n)
     masses[:, 0] = 0
@@ -173,8 +177,8 @@ REPRESENTATIONS = {
     "listed": listed,
 }
 
-#: Those with infinitely many extreme points.
-CURVED = {"kl_ball": kl_ball}
+#: Those whose extreme points are not listed.
+UNLISTED = {"kl_ball": kl_ball, "ordinal_ball": ordinal_ball}
 
 #: Those that hold fewer than all distributions above their lower probability.
 NOT_CORES = {"listed"}

@@ -11,7 +11,7 @@ import oracles
 import oracles_entropy
 from credalens import CredalSet
 from credalens.distances import NAMES, TestFunctions
-from oracles_sets import CURVED, NOT_CORES, REPRESENTATIONS, corners_of
+from oracles_sets import NOT_CORES, REPRESENTATIONS, UNLISTED, corners_of
 
 N = 10
 SIZES = (1, 2, 3, 4)
@@ -19,7 +19,7 @@ ORDINAL = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 
 
 def sets(name, K, n=N, seed=0):
-    return (REPRESENTATIONS | CURVED)[name](n, K, np.random.default_rng([seed, K]))
+    return (REPRESENTATIONS | UNLISTED)[name](n, K, np.random.default_rng([seed, K]))
 
 
 def parts_of(Q):
@@ -33,7 +33,7 @@ def parts_of(Q):
 
 
 every = pytest.mark.parametrize("name", REPRESENTATIONS)
-with_curved = pytest.mark.parametrize("name", REPRESENTATIONS | CURVED)
+with_unlisted = pytest.mark.parametrize("name", REPRESENTATIONS | UNLISTED)
 all_sizes = pytest.mark.parametrize("K", SIZES)
 
 
@@ -150,7 +150,7 @@ def test_measures_of_other_distances_are_those_of_the_hull(name, distance):
     same(ours.epistemic, hull.epistemic)
 
 
-@with_curved
+@with_unlisted
 def test_one_class_is_precise(name):
     Q = sets(name, 1)
     for measure in ("tv", "entropy", "hartley"):
@@ -160,7 +160,7 @@ def test_one_class_is_precise(name):
             assert np.array_equal(value, np.zeros(len(Q)))
 
 
-@with_curved
+@with_unlisted
 def test_an_instance_depends_on_itself_alone(name):
     Q = sets(name, 4)
     whole = cl.quantify(Q, ["tv", "entropy", "hartley"])
@@ -173,7 +173,7 @@ def test_an_instance_depends_on_itself_alone(name):
             same(u.epistemic[i], alone[family].epistemic, limit)
 
 
-@with_curved
+@with_unlisted
 def test_batches_behave_like_arrays(name):
     Q = sets(name, 3)
     assert (len(Q), Q.n_classes, Q.batch_shape, Q.dtype) == (N, 3, (N,), np.float64)
@@ -197,7 +197,7 @@ def test_batches_behave_like_arrays(name):
     assert np.array_equal(again.lower(), Q.lower())
 
 
-@with_curved
+@with_unlisted
 def test_single_precision_stays_so(name):
     Q = sets(name, 4)
     frozen = [np.asarray(part, np.float32) for part in parts_of(Q)]
@@ -244,7 +244,7 @@ def test_nested_sets_compare(name):
         _ = Q <= 3
 
 
-@with_curved
+@with_unlisted
 def test_the_box_dominates_in_monotone_measures(name):
     Q = sets(name, 4)
     box = Q.to_intervals()

@@ -158,7 +158,7 @@ def test_invalid_arguments():
         ((p, y.astype(float)), r"^calibration_targets: has shape \(5,\) and dtype float64"),
         ((p, y + 1), r"^calibration_targets: is 3 at index 2 .*pass class indices from 0 to 2"),
         ((p, p * 1.5), r"^calibration_targets: row 0"),
-        ((p, y, "mmd"), r"^score: is 'mmd'; choose one of 'inner', 'kl', 'tv'"),
+        ((p, y, "mmd"), r"^score: is 'mmd'; choose one of 'inner', 'kl', 'tv', 'wass"),
         ((p, y, "tv", 1.0), r"^alpha: is 1.0; pass a number in \(0, 1\)"),
         ((p, y, "tv", 10), r"^alpha: is 10; pass a number in \(0, 1\)"),
     ):

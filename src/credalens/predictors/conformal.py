@@ -28,8 +28,9 @@ class ConformalCredalClassifier(SingleModelClassifier):
         features.
     alpha : float in (0, 1), default=0.1
         The sets contain the Dirac measure of the label with probability at least ``1 - alpha``.
-    nonconformity : {"tv", "kl", "inner", "possibility"}, default="tv"
-        Nonconformity score, which determines the shape of the sets. ``"possibility"``: the sets are
+    nonconformity : {"tv", "kl", "inner", "wasserstein", "possibility"}, default="tv"
+        Nonconformity score, which determines the shape of the sets. ``"wasserstein"`` assumes that
+        ``classes_``, the sorted labels, are in their order. ``"possibility"``: the sets are
         `Possibility.from_conformal` with one minus the predicted probability as the score; they do
         not depend on `alpha`, and the classes with a degree above any alpha are the conformal
         region of that level.
@@ -55,7 +56,7 @@ class ConformalCredalClassifier(SingleModelClassifier):
     -----
     The guarantee needs exchangeable instances, and ``1 / alpha - 1`` calibration instances; with
     fewer the sets contain all distributions. As labels are Dirac measures, the sets of the scores
-    ``"tv"``, ``"kl"`` and ``"inner"`` are large. With label distributions, fit a model and pass its
+    other than ``"possibility"`` are large. With label distributions, fit a model and pass its
     predictions to `credalens.validity.conformal`. ``sample_weight`` is passed to the estimator; the
     quantile is not weighted.
 

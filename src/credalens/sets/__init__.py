@@ -14,6 +14,7 @@ from credalens.sets.contamination import Contamination
 from credalens.sets.hull import ConvexHull
 from credalens.sets.intervals import ProbabilityIntervals
 from credalens.sets.kl_ball import KLBall
+from credalens.sets.ordinal_ball import OrdinalBall
 from credalens.sets.possibility import Possibility
 from credalens.sets.probly import from_probly
 from credalens.sets.total_variation_ball import TotalVariationBall
@@ -29,6 +30,7 @@ __all__ = [
     "CredalSet",
     "KLBall",
     "LowerProbability",
+    "OrdinalBall",
     "Possibility",
     "ProbabilityIntervals",
     "TotalVariationBall",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -11,18 +10,15 @@ from credalens import _kernels, _validation
 from credalens._backend import (
     DEFAULT_THREADS,
     Array,
-    namespace,
     primitive,
 )
 from credalens.sets import exponential_tilting as tilting
 from credalens.sets.base import CredalSet
+from credalens.sets.feature_queries import FeatureQueries
 from credalens.sets.kl_ball_events import KLBallEvents
 
-#: Largest number of features of a distance whose signs are enumerated.
-MAX_FEATURES = 12
 
-
-class KLBall(KLBallEvents):
+class KLBall(KLBallEvents, FeatureQueries):
     """All distributions p with ``KL(p || center) <= radius``, in bits.
 
     Parameters
@@ -75,6 +71,7 @@ class KLBall(KLBallEvents):
 
     array_names: ClassVar[tuple[str, ...]] = ("center", "radius")
     _is_ball: ClassVar[bool] = True
+    _why_no_points = "a Kullback-Leibler ball infinitely many extreme points"
 
     def __init__(
         self, center: Any, radius: Any, *, normalize: bool = False, validate: bool = True
@@ -214,44 +211,6 @@ class KLBall(KLBallEvents):
         least, most = self._map(kernel, [(), ()])
         return least, most
 
-    # ---- other distances
-
-    def vertex_diameter(self, distance: Any) -> Any:
-        """Return the largest distance between two members.
-
-        For a norm of features, such as the cumulative probabilities of ordered classes: the largest
-        difference of expectations over the features, or over all signs of up to 12 features.
-        """
-        functions, scale = self._features(distance, "diameter")
-        if functions is None:
-            return super().vertex_diameter(distance)
-        widths = self.upper(functions) - self.lower(functions)
-        return scale * namespace(widths).max(widths, axis=-1)
-
-    def minimax_dirac_distance(self, distance: Any) -> Any:
-        """Return ``min over y of max over p of d(p, delta_y)``; see `vertex_diameter`."""
-        functions, scale = self._features(distance, "total uncertainty")
-        if functions is None:
-            return super().minimax_dirac_distance(distance)
-        low, high = np.asarray(self.lower(functions)), np.asarray(self.upper(functions))
-        worst = np.maximum(high[..., None] - functions, functions - low[..., None])
-        return self.backend.wrap(scale * worst.max(axis=-2).min(axis=-1))
-
-    def _features(self, distance: Any, operation: str) -> tuple[Array | None, float]:
-        """Return test functions with ``d(p, q) = scale max |E_p[f] - E_q[f]|``, None if unknown."""
-        K = self.n_classes
-        norm = distance.seminorm(K) if K > 2 else None
-        if norm is None:
-            return None, 1.0
-        matrix = np.eye(K) if norm.matrix is None else np.asarray(norm.matrix, np.float64)
-        F = matrix.shape[1]
-        if norm.order == 1 and F <= MAX_FEATURES:
-            signs = 1.0 - 2.0 * (np.arange(1 << (F - 1))[:, None] >> np.arange(F) & 1)
-            return signs @ matrix.T, norm.scale
-        if norm.order == math.inf:
-            return matrix.T, norm.scale
-        return None, 1.0
-
     # ---- entropy
 
     @primitive("Q->(),()")
@@ -310,23 +269,3 @@ class KLBall(KLBallEvents):
             largest = tilting.largest_divergence(center[i], float(radius[i]), other[i])
             inside[i] = largest <= limit[i] + tolerance
         return inside
-
-    def extreme_points(self) -> Any:
-        """Return the extreme points of balls of one or two classes, ``(..., K, K)``.
-
-        Raises ValueError for more classes, as there are infinitely many.
-        """
-        K = self.n_classes
-        if K > 2:
-            _validation.raise_invalid(
-                "center",
-                f"has {K} classes, and a Kullback-Leibler ball infinitely many extreme points",
-                "use total variation, entropy, Hartley, expectations, costs or decisions, which "
-                "need no extreme points, or another set, such as Q.to_intervals()",
-            )
-        low, high = self.lower(), self.upper()
-        xp = namespace(low)
-        if K == 1:
-            return low[..., None, :]
-        ends = [xp.stack([x[..., 0], 1 - x[..., 0]], axis=-1) for x in (low, high)]
-        return xp.stack(ends, axis=-2)

@@ -11,11 +11,11 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array, backend_of, to_numpy
-from credalens.sets import ConvexHull, CredalSet, KLBall, TotalVariationBall
+from credalens.sets import ConvexHull, CredalSet, KLBall, OrdinalBall, TotalVariationBall
 from credalens.validity.half_spaces import half_space_vertices
 
 #: Nonconformity scores of a label distribution and a prediction.
-SCORES = ("inner", "kl", "tv")
+SCORES = ("inner", "kl", "tv", "wasserstein")
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class ConformalSets:
         Returns
         -------
         CredalSet
-            `TotalVariationBall` for ``"tv"``, `KLBall` for ``"kl"``, and the `ConvexHull` of the
-            extreme points for ``"inner"``.
+            `TotalVariationBall` for ``"tv"``, `KLBall` for ``"kl"``, `OrdinalBall` for
+            ``"wasserstein"``, and the `ConvexHull` of the extreme points for ``"inner"``.
         """
         shape = np.shape(predictions)
         if not shape or shape[-1] != self.n_classes:
@@ -62,6 +62,8 @@ class ConformalSets:
             return TotalVariationBall(predictions, min(self.quantile, 1.0))
         if self.score == "kl":
             return KLBall(predictions, self.quantile)
+        if self.score == "wasserstein":
+            return OrdinalBall(predictions, self.quantile)
         rows = _validation.distributions(predictions, "predictions")
         points = backend_of(predictions).wrap(half_space_vertices(rows, 1 - self.quantile))
         return ConvexHull(points, validate=False)
@@ -81,13 +83,15 @@ def conformal(
         Predicted distributions.
     calibration_targets : array-like of shape (n, K) or (n,)
         Label distributions, such as frequencies of annotators, or class indices.
-    score : {"tv", "kl", "inner"}, default="tv"
+    score : {"tv", "kl", "inner", "wasserstein"}, default="tv"
         Nonconformity of a label distribution t to the prediction p:
 
         - ``"tv"``: their total variation distance. The sets are `TotalVariationBall`.
         - ``"kl"``: ``KL(t || p)`` in bits. The sets are `KLBall`.
         - ``"inner"``: ``1 - sum_y t_y p_y``. The sets are the half-space where this is small,
           intersected with the simplex, by their extreme points.
+        - ``"wasserstein"``: the Wasserstein-1 distance of ordered classes,
+          ``sum_k |F_t(k) - F_p(k)|``. The sets are `OrdinalBall`.
     alpha : float in (0, 1), default=0.1
         The sets contain the label distribution with probability at least ``1 - alpha``.
 
@@ -182,6 +186,8 @@ def _scores(targets: Array, predictions: Array, score: str) -> Array:
         return np.asarray(np.abs(targets - predictions).sum(axis=1) / 2)
     if score == "inner":
         return np.asarray(1 - (targets * predictions).sum(axis=1))
+    if score == "wasserstein":
+        return np.asarray(np.abs(np.cumsum(targets - predictions, axis=1)[:, :-1]).sum(axis=1))
     predictions = predictions / predictions.sum(axis=1, keepdims=True)
     positive = targets > 0
     with np.errstate(divide="ignore"):
