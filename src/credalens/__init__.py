@@ -1,6 +1,6 @@
 """Total, aleatoric and epistemic uncertainty of credal sets: exact, certified and fast."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from credalens.decisions import (
     GroupedSetMetrics,
@@ -72,6 +72,9 @@ from credalens.sets import (
     as_credal_set,
     from_probly,
 )
+
+if TYPE_CHECKING:
+    from credalens import validity as validity
 
 __all__ = [
     "MMD",
