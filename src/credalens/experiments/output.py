@@ -70,7 +70,8 @@ def page(name: str, tables: Iterable[Table], notes: Iterable[str], *, figure: bo
 def heading(name: str, *, figure: bool = True) -> str:
     """Return the heading of a page of results, followed by its figure."""
     number = name[-1] if name[-1].isdigit() else ""
-    title = f"{name.removesuffix(number).capitalize()} {number}".strip() + f": {TITLES[name]}"
+    words = name.removesuffix(number).replace("-", " ").capitalize()
+    title = f"{words} {number}".strip() + f": {TITLES[name]}"
     return f"# {title}" + f"\n\n![{title}]({name}.png)" * figure
 
 
