@@ -212,17 +212,17 @@ def test_torch_is_not_imported_for_arrays():
 
 # Processor time, as a multiple of what NumPy takes in the same process; the least of a few.
 @pytest.mark.slow
-def test_importing_and_the_first_answer_are_quick():
-    ratios = [float(run("""
-        import time
-        begin = time.process_time()
+def test_importing_and_the_first_answer_import_few_modules():
+    # The time of an import grows with the number of modules; SciPy alone has several hundred.
+    added = run("""
+        import sys
         import numpy
-        start = time.process_time()
+        before = set(sys.modules)
         import credalens as cl
         cl.quantify([[0.5, 0.5], [0.2, 0.8]])
-        print((time.process_time() - start) / (start - begin))
-    """)) for _ in range(3)]  # fmt: skip
-    assert min(ratios) < 3
+        print(len(set(sys.modules) - before))
+    """)
+    assert int(added) < 300
 
 
 def test_importing_leaves_floating_point_alone():

@@ -37,7 +37,9 @@ def test_every_representation_inherits_listed_primitives(tables):
     assert {"ConvexHull", "ProbabilityIntervals", "Contamination", "TotalVariationBall",
             "LowerProbability", "BeliefFunction"} <= names  # fmt: skip
     bases = {name: inherited for name, inherited, _ in tables}
-    assert bases["ConvexHull"] == ["HullScoring", "HullQueries", "CredalSet", "ArraySet"]
+    assert bases["ConvexHull"] == [
+        "HullDecisions", "HullScoring", "HullQueries", "CredalSet", "ArraySet",
+    ]  # fmt: skip
 
 
 def test_rows_state_what_the_dispatch_does(tables):

@@ -86,12 +86,16 @@ def test_the_commands_of_the_readme_run_on_them(finished, tmp_path, monkeypatch)
     models = sorted(path.name for path in tmp_path.glob("model_*.npy"))
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     commands = re.findall(r"^credalens (.*model_\*\.npy.*?)(?:  .*)?$", readme, re.M)
-    assert [line.split()[0] for line in commands] == ["score", "report", "evaluate", "pick"]
+    assert [line.split()[0] for line in commands] == [
+        "score", "report", "evaluate", "diagnose", "decide", "pick",
+    ]  # fmt: skip
     for line in commands:
         words = [w for word in line.split() for w in (models if "*" in word else [word])]
         done = CliRunner().invoke(cli.app, words)
         assert done.exit_code == 0, done.output
-    assert {"scores.csv", "report.html", "look.csv"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"scores.csv", "report.html", "decisions.csv", "review.csv"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
 
 
 def test_scores_read_back_to_the_same_bits(finished):
