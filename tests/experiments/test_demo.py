@@ -87,7 +87,7 @@ def test_the_commands_of_the_readme_run_on_them(finished, tmp_path, monkeypatch)
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     commands = re.findall(r"^credalens (.*model_\*\.npy.*?)(?:  .*)?$", readme, re.M)
     assert [line.split()[0] for line in commands] == [
-        "score", "report", "evaluate", "diagnose", "decide", "pick",
+        "score", "report", "evaluate", "validate", "diagnose", "decide", "pick",
     ]  # fmt: skip
     for line in commands:
         words = [w for word in line.split() for w in (models if "*" in word else [word])]

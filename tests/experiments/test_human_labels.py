@@ -24,7 +24,7 @@ def data():
 def test_containment_one_image_at_a_time(data):
     members, _, counts = data
     humans = human_labels.Humans.of(counts)
-    found = human_labels.compare(members, humans, seed=0).set
+    found = human_labels.compare(members, humans, counts, seed=0).set
     inside, compatible, above, distance = 0, 0, 0, 0.0
     for P, row in zip(members, counts, strict=True):
         au = cl.aleatoric_uncertainty(P)
@@ -70,6 +70,7 @@ def test_the_command(data, tmp_path):
     page = (tmp_path / "out" / "human-labels.md").read_text()
     assert "| as published | credal set |" in page
     assert "| recalibrated | net_2 |" in page
+    assert "| kl | KLBall |" in page
     risk = human_labels.Humans.of(counts).risk.mean()
     assert f"the relative frequency of the most frequent answer, is {risk:.4f}" in page
     assert (tmp_path / "out" / "human-labels.png").stat().st_size > 10_000

@@ -24,6 +24,8 @@ NAME = "human-labels"
 CONFIDENCE = 0.95
 #: Simulated annotators are drawn so many times per image.
 DRAWS = 20
+#: Share of the distributions that conformal sets may miss.
+ALPHA = 0.1
 #: Groups of images by the annotators' risk, upper ends.
 GROUPS = (0.0, 0.05, 0.2, 0.5, 1.0)
 
@@ -127,9 +129,11 @@ class Result:
     networks: list[Contained]
     ceiling: float
     scores: Mapping[str, Array]
+    #: Share of the annotators' label distributions that lie in the set.
+    coverage: float
 
 
-def compare(members: Array, humans: Humans, seed: int) -> Result:
+def compare(members: Array, humans: Humans, counts: Array, seed: int) -> Result:
     """Return the comparison of an ensemble ``(n, M, K)`` with the annotators."""
     interval = cl.aleatoric_uncertainty(members)
     risks = 1 - members.max(axis=2)
@@ -139,6 +143,7 @@ def compare(members: Array, humans: Humans, seed: int) -> Result:
         [Contained.of(risk, risk, humans) for risk in risks.T],
         ceiling(members, humans, interval, seed),
         scores(members),
+        cl.validity.coverage(members, counts / humans.n[:, None]).coverage,
     )
 
 
@@ -153,9 +158,10 @@ def run(predictions: Predictions, counts: Any, out: Path, *, seed: int = 0) -> s
         "as published": members,
         "recalibrated": cross_calibrated(members, predictions.labels, seed),
     }
-    results = {name: compare(points, humans, seed) for name, points in versions.items()}
+    results = {name: compare(points, humans, counts, seed) for name, points in versions.items()}
     tables = [_containment(results, predictions.names), _by_group(results, humans),
-              _rankings(results, humans)]  # fmt: skip
+              _rankings(results, humans),
+              conformal_table(members, counts, seed)]  # fmt: skip
     output.save_figure(draw(results, humans), out, NAME)
     columns = ("version", "score", "mean_absolute_error", "spearman")
     output.write_csv(out / f"{NAME}.csv", columns, _errors(results, humans))
@@ -219,6 +225,29 @@ def _by_group(results: Mapping[str, Result], humans: Humans) -> Table:
     return table
 
 
+def conformal_table(members: Array, counts: Array, seed: int) -> Table:
+    """Return the coverage of conformal sets of the mean, calibrated on half of the images."""
+    table = Table(
+        "Conformal credal sets of the mean of the networks, calibrated to the annotators' "
+        f"distributions of one half of the images, {_percent(1 - ALPHA)} % promised",
+        ("score", "set", "covered %", "from %", "to %", "mean TU", "mean AU width"),
+    )  # fmt: skip
+    frequencies = counts / counts.sum(axis=1, keepdims=True)
+    mean = members.mean(axis=1)
+    mean /= mean.sum(axis=1, keepdims=True)
+    order = np.random.default_rng(seed).permutation(len(mean))
+    fit, test = np.array_split(order, 2)
+    for score in ("tv", "kl"):
+        sets = cl.validity.conformal(mean[fit], frequencies[fit], score, ALPHA)(mean[test])
+        found = cl.validity.coverage(sets, frequencies[test])
+        u = cl.quantify(sets)
+        width = np.asarray(u.aleatoric.upper) - np.asarray(u.aleatoric.lower)
+        shares = (_percent(x) for x in (found.coverage, found.lower, found.upper))
+        table.add(score, type(sets).__name__, *shares, f"{np.mean(u.total):.4f}",
+                  f"{width.mean():.4f}")  # fmt: skip
+    return table
+
+
 def _errors(results: Mapping[str, Result], humans: Humans) -> list[list[Any]]:
     rows = []
     for version, result in results.items():
@@ -240,6 +269,7 @@ def _rankings(results: Mapping[str, Result], humans: Humans) -> Table:
 def _notes(predictions: Predictions, humans: Humans, results: Mapping[str, Result]) -> list[str]:
     n = humans.n
     ceilings = ", ".join(f"{_percent(one.ceiling)} % {name}" for name, one in results.items())
+    covered = ", ".join(f"{_percent(one.coverage)} % {name}" for name, one in results.items())
     return [
         f"{predictions!r}, {n.min()} to {n.max()} annotators per image; their mean risk, 1 minus "
         f"the relative frequency of the most frequent answer, is {humans.risk.mean():.4f}, and it "
@@ -249,6 +279,7 @@ def _notes(predictions: Predictions, humans: Humans, results: Mapping[str, Resul
         "an interval of width 0.",
         "With as many annotators drawn from the mean of the networks, whose risk lies in the "
         f"interval, the interval contains their risk for {ceilings}: the rest is sampling error.",
+        f"The set contains the whole label distribution of the annotators for {covered}.",
         "Recalibrated: one temperature per network, fitted to the labels of the other half of the "
         "images.",
         output.versions(),
