@@ -411,3 +411,26 @@ def test_decisions_and_prefixes_agree_with_many_members():
     cost = rng.random((4, 3))
     worst = Q.upper(cost.T)
     assert np.array_equal(cl.decide(Q, cost), worst.argmin(axis=1))
+
+
+@pytest.mark.parametrize("K", [2, 3, 6])
+def test_distances_to_the_ball_by_convex_programmes(K):
+    rng = np.random.default_rng(K)
+    center, known = rng.dirichlet(np.full(K, 0.7), (2, 12))
+    center[0] = (np.eye(K)[0] + np.eye(K)[1]) / 2  # excludes classes if K > 2
+    known[1], known[2] = np.eye(K)[0], center[2]
+    radius = rng.choice([0.01, 0.1, 0.5], 12)
+    distance, error = cl.KLBall(center, radius).tv_distance(known)
+    assert (error <= 1e-12).all()
+    assert distance[2] == 0
+    for i in range(12):
+        expected = -solve(center[i], radius[i], lambda p, i=i: -cvxpy.norm1(p - known[i]) / 2)
+        same(distance[i], expected, SOLVER)
+    points = cl.KLBall(center, 0.0).tv_distance(known)[0]
+    same(points, np.abs(center - known).sum(axis=1) / 2, 1e-7)
+
+
+def test_distances_broadcast():
+    Q = cl.KLBall([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], 0.05)
+    assert Q.tv_distance([1.0, 0, 0])[0].shape == (2,)
+    assert Q.tv_distance(np.full((3, 1, 3), 1 / 3))[0].shape == (3, 2)

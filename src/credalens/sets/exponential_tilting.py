@@ -315,3 +315,44 @@ def largest_divergence(center: Array, radius: float, other: Array) -> float:
     for sign in (1.0, -1.0):
         best = max(best, float(divergence(tilted(parts, sign * f, left)[0], other).max()))
     return best
+
+
+def nearest_distance(target: Array, center: Array, radius: Array) -> tuple[Array, Array]:
+    """Return the total variation distance of `target` to the ball, and its error.
+
+    Of all q with ``TV(q, p) <= t``, the divergence from the center c is smallest where the ratio
+    q / c is p / c clipped to an interval [A, B], such that the mass t is moved from the classes
+    above it to those below. With classes in the order of p / c, A and B are extremes over prefixes
+    and suffixes. The smallest t with a divergence of at most the radius is found by bisection; the
+    error is the length of its last interval.
+
+    Parameters
+    ----------
+    target, center : arrays of shape (n, K)
+    radius : array of shape (n,)
+        In nats.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(center > 0, target / center, np.inf)
+        order = np.argsort(ratio, axis=1, kind="stable")
+        p, c = (np.take_along_axis(x, order, axis=1) for x in (target, center))
+        below = p.cumsum(axis=1), c.cumsum(axis=1)
+        above = tuple(x[:, ::-1].cumsum(axis=1)[:, ::-1] for x in (p, c))
+
+        def is_inside(t: Array) -> Array:
+            mass = t[:, None]
+            least = np.where(below[1] > 0, (mass + below[0]) / below[1], np.inf).min(axis=1)
+            most = np.where(above[1] > 0, (above[0] - mass) / above[1], 0.0).max(axis=1)
+            q = np.clip(p, least[:, None] * c, np.maximum(most, least)[:, None] * c)
+            # Mass on classes that the center excludes has to be moved.
+            enough = np.where(c > 0, 0.0, p).sum(axis=1) <= t
+            return np.asarray(enough & (divergence(q, c) <= radius))
+
+        low = np.zeros(len(p))
+        high = np.abs(p - c).sum(axis=1) / 2
+        start = is_inside(low)
+        for _ in range(54):
+            middle = (low + high) / 2
+            inside = is_inside(middle)
+            low, high = np.where(inside, low, middle), np.where(inside, middle, high)
+    return np.where(start, 0.0, high), np.where(start, 0.0, high - low)

@@ -251,6 +251,16 @@ class KLBall(KLBallEvents, FeatureQueries):
         near = np.where((center == 0) & (near <= limit), 0.0, near)
         return tilting.divergence(near, center) <= radius[..., 0]
 
+    @primitive("Q,(k)->(),()")
+    def tv_distance(self, p: Any) -> tuple[Any, Any]:
+        target, _ = self._validate_point(p, None)
+        center, radius = self._in_nats(*self._wide_arrays())
+        shape = np.broadcast_shapes(target.shape, center.shape)
+        rows = [np.broadcast_to(x, shape).reshape(-1, shape[-1]) for x in (target, center)]
+        limit = np.broadcast_to(radius[..., 0], shape[:-1]).reshape(-1)
+        distance, error = tilting.nearest_distance(rows[0].astype(np.float64), rows[1], limit)
+        return distance.reshape(shape[:-1]), error.reshape(shape[:-1])
+
     def _contains_set(self, inner: CredalSet, tolerance: float) -> Array:
         if isinstance(inner, KLBall):
             return self._contains_ball(inner, tolerance)
