@@ -31,6 +31,7 @@ SUITES = {
     "diagnosis": "Diagnosis of members",
     "selective": "Selective prediction",
     "decisions": "Decisions",
+    "validity": "Validity",
 }
 RESULTS = Path(__file__).parent / "results"
 

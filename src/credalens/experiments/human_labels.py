@@ -24,6 +24,8 @@ NAME = "human-labels"
 CONFIDENCE = 0.95
 #: Simulated annotators are drawn so many times per image.
 DRAWS = 20
+#: Largest difference of a class probability to the set that counts as contained.
+TOLERANCE = 0.01
 #: Share of the distributions that conformal sets may miss.
 ALPHA = 0.1
 #: Groups of images by the annotators' risk, upper ends.
@@ -129,8 +131,8 @@ class Result:
     networks: list[Contained]
     ceiling: float
     scores: Mapping[str, Array]
-    #: Share of the annotators' label distributions that lie in the set.
-    coverage: float
+    #: Coverage of the annotators' label distributions by the set, up to `TOLERANCE`.
+    coverage: cl.validity.Coverage
 
 
 def compare(members: Array, humans: Humans, counts: Array, seed: int) -> Result:
@@ -143,7 +145,7 @@ def compare(members: Array, humans: Humans, counts: Array, seed: int) -> Result:
         [Contained.of(risk, risk, humans) for risk in risks.T],
         ceiling(members, humans, interval, seed),
         scores(members),
-        cl.validity.coverage(members, counts / humans.n[:, None]).coverage,
+        cl.validity.coverage(members, counts / humans.n[:, None], tolerance=TOLERANCE),
     )
 
 
@@ -269,7 +271,11 @@ def _rankings(results: Mapping[str, Result], humans: Humans) -> Table:
 def _notes(predictions: Predictions, humans: Humans, results: Mapping[str, Result]) -> list[str]:
     n = humans.n
     ceilings = ", ".join(f"{_percent(one.ceiling)} % {name}" for name, one in results.items())
-    covered = ", ".join(f"{_percent(one.coverage)} % {name}" for name, one in results.items())
+    covered = ", ".join(
+        f"{_percent(one.coverage.coverage)} % {name} (mean distance "
+        f"{one.coverage.mean_distance:.4f})"
+        for name, one in results.items()
+    )
     return [
         f"{predictions!r}, {n.min()} to {n.max()} annotators per image; their mean risk, 1 minus "
         f"the relative frequency of the most frequent answer, is {humans.risk.mean():.4f}, and it "
@@ -279,7 +285,9 @@ def _notes(predictions: Predictions, humans: Humans, results: Mapping[str, Resul
         "an interval of width 0.",
         "With as many annotators drawn from the mean of the networks, whose risk lies in the "
         f"interval, the interval contains their risk for {ceilings}: the rest is sampling error.",
-        f"The set contains the whole label distribution of the annotators for {covered}.",
+        "The set contains the label distribution of the annotators, up to a difference of "
+        f"{TOLERANCE:g} in every class, for {covered}. Unanimous annotators are a vertex of the "
+        "simplex, which a set reaches only if a network has probability 1.",
         "Recalibrated: one temperature per network, fitted to the labels of the other half of the "
         "images.",
         output.versions(),
