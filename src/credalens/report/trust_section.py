@@ -22,7 +22,8 @@ def trust_section(data: ReportData) -> Markup | None:
     caption = (
         "Credal reliability diagram of the top label of the mean: accuracy (points, with "
         "intervals) against probability, in bins of equal width. The boxes are the bands from the "
-        "mean lower to the mean upper probability; on the dashed line, both are equal."
+        "mean lower to the mean upper probability; on the dashed line, "
+        "accuracy equals probability. A wide band is compatible with most accuracies."
     )
     return section(
         "trust", "Can it be trusted?",
@@ -39,7 +40,9 @@ def _models_text(found: Trust) -> str:
         count = found.verdicts.count(verdict)
         if count:
             counts.append(f"{number(count)} {'is' if count == 1 else 'are'} {verdict}")
-    listed = f"{', '.join(counts[:-1])} and {counts[-1]}" if len(counts) > 1 else counts[0]
+    if len(counts) == 1:
+        return f"All {counted(len(found.models), 'model')} are {found.verdicts[0]}."
+    listed = f"{', '.join(counts[:-1])} and {counts[-1]}"
     return f"Of {counted(len(found.models), 'model')}, {listed}."
 
 
@@ -72,8 +75,8 @@ def _next_step(found: Trust) -> Markup | None:
 
 def _models(data: ReportData, found: Trust) -> Markup:
     rows: list[list[Any]] = [
-        [user_text(truncate(name)), f"{100 * one.frequency:.2f} %",
-         f"{100 * one.mean_center:.2f} %", f"{one.ece:.4f}", verdict]
+        [user_text(truncate(name)), verdict, f"{100 * one.frequency:.2f} %",
+         f"{100 * one.mean_center:.2f} %", f"{one.ece:.4f}"]
         for name, one, verdict in zip(data.config.names, found.models, found.verdicts, strict=True)
     ]  # fmt: skip
     note = (
@@ -82,5 +85,5 @@ def _models(data: ReportData, found: Trust) -> Markup:
         f"confidence; the intervals of a model hold together with {level(CONFIDENCE)} confidence. "
         "Few rows give wide intervals. Use rows that the models were not trained on."
     )
-    head = ["model", "accuracy", "confidence", "ECE", "verdict"]
+    head = ["model", "verdict", "accuracy", "confidence", "ECE"]
     return tag("div", table(head, rows, "numbers"), tag("p", note, _class="note"))

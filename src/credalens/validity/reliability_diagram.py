@@ -144,11 +144,11 @@ class DiagramSums:
         By default, as many as there are bins that are not empty.
         """
         occupied = self._sums[0] > 0
-        n, *sums, hits = self._sums[:, occupied]
+        n, center, band_lower, band_upper, hits = self._sums[:, occupied]
         tests = self.n_occupied if n_tests is None else n_tests
         low, high = clopper_pearson(hits, n, 1 - (1 - confidence) / tests)
         start, stop = self._edges[:-1][occupied], self._edges[1:][occupied]
-        means = [column / n for column in (*sums, hits)]
+        means = (center / n, band_lower / n, band_upper / n, hits / n)
         return ReliabilityDiagram(start, stop, n.astype(np.intp), *means, low, high)
 
 
@@ -314,8 +314,9 @@ def reliability(
 
 
 def _sums(columns: list[Array], hit: Array, n_bins: int, binning: str) -> DiagramSums:
-    sums = DiagramSums(bin_edges(columns[0], n_bins, binning))
-    sums.add(*columns, hit)
+    center, lower, upper = columns
+    sums = DiagramSums(bin_edges(center, n_bins, binning))
+    sums.add(center, lower, upper, hit)
     return sums
 
 
