@@ -48,6 +48,26 @@ def test_the_command(models, tmp_path):
     assert "Pets & <co>" in read.text()
 
 
+def test_labels_that_are_distributions(tmp_path):
+    P, _ = ensemble(60, 3, 3, seed=5)
+    counts = np.random.default_rng(0).integers(1, 20, (60, 3)).astype(float)
+    counts[:10] = np.eye(3)[0]
+    counts[50:] = np.nan
+    for m in range(3):
+        np.savez(tmp_path / f"net{m}.npz", probs=P[:, m], labels=counts)
+    out = tmp_path / "page.html"
+    call("report", *(tmp_path / f"net{m}.npz" for m in range(3)), "-o", out, "--chunk-rows", 10)
+    known = counts[:50] / counts[:50].sum(axis=1, keepdims=True)
+    found = cl.validity.coverage(P[:50], known)
+    count, share = int(found.covered.sum()), 100 * found.coverage
+    assert 0 < count < 50
+    assert (
+        f"Of 50 label distributions, {count} ({share:.1f} %) lie in their credal set (95 % "
+        f"interval {100 * found.lower:.1f} to {100 * found.upper:.1f} %)."
+        in Page(out).text("trust")
+    )
+
+
 def test_times_are_identifiers(tmp_path):
     times = np.array(["2024-05-06T07:08:09", "NaT"], "M8[ns]")
     table = pa.table({"id": times, "a": [0.5, 0.5], "b": [0.5, 0.5]})

@@ -8,7 +8,16 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import credalens as cl
-from credalens.report import aggregates, cards, data, page, ranking, summary_text, vega_bundle
+from credalens.report import (
+    aggregates,
+    cards,
+    data,
+    page,
+    ranking,
+    summary_text,
+    trust,
+    vega_bundle,
+)
 from report_pages import HOSTILE, Page, ensemble
 
 NAMES = ("cat", "dog", "fox")
@@ -339,6 +348,86 @@ def test_sets_of_labels(written):
     assert "Cost of decisions" not in shown
 
 
+def test_calibration_is_that_of_assess(written):
+    read, P, y = written
+    shown = read.text("trust")
+    found = cl.validity.assess(P, y, n_resamples=100)
+    accuracies, confidences = (P.argmax(axis=2) == y[:, None]).mean(axis=0), P.max(axis=2).mean(0)
+    own = [cl.validity.reliability(P[:, [m]], y).top.calibrated for m in range(4)]
+    assert own == [verdict == "calibrated" for verdict in found.verdicts]
+    assert found.verdicts.tolist().count("underconfident") == 3
+    assert "Of 4 models, 1 is calibrated and 3 are underconfident." in shown
+    columns = found.verdicts, accuracies, confidences, found.reliability.ece_members
+    for name, verdict, accuracy, confidence, ece in zip("abcd", *columns, strict=True):
+        row = f"{name}{verdict}{100 * accuracy:.2f} %{100 * confidence:.2f} %{ece:.4f}"
+        assert row in shown
+    top = found.reliability.top
+    inside = (top.verdict == "inside").sum()
+    assert f"credal set in {inside} of {len(top.n)} bins" in shown
+    assert f"mean is {found.reliability.ece:.4f}, the credal ECE" in shown
+    assert f"to the band, is {found.reliability.credal_ece:.4f}." in shown
+    values = read.data["charts"]["trust"]["data"]["values"]
+    assert [one["n"] for one in values] == top.n.tolist()
+    for name in ("start", "stop", "center", "band_lower", "band_upper", "observed", "lower",
+                 "upper"):  # fmt: skip
+        np.testing.assert_allclose([one[name] for one in values], getattr(top, name), atol=6e-7)
+    assert "credalens validate FILES" in shown
+    assert "label distribution" not in shown
+
+
+def test_models_that_are_not_calibrated(tmp_path):
+    rng = np.random.default_rng(1)
+    true = rng.dirichlet(np.ones(3), 4000)
+    y = (true.cumsum(axis=1) < rng.random((4000, 1))).sum(axis=1)
+    P = np.stack([true, true**3, true**0.4], axis=1)
+    P = (P / P.sum(axis=2, keepdims=True)).astype(np.float32)
+    read = Page(cl.report.write(tmp_path / "r.html", P, y, measures=["tv"]))
+    shown = read.text("trust")
+    assert "Of 3 models, 1 is calibrated, 1 is overconfident and 1 is underconfident." in shown
+    assert "credalens validate FILES --fix temperature -o calibrated" in shown
+    top = cl.validity.reliability(P, y).top  # in single precision
+    values = read.data["charts"]["trust"]["data"]["values"]
+    np.testing.assert_allclose([one["center"] for one in values], top.center, atol=6e-7)
+    assert [one["n"] for one in values] == top.n.tolist()
+    idents = [dict(attributes).get("id") for name, attributes in read.elements if name == "section"]
+    assert idents[:3] == ["summary", "trust", "map"]
+    right = Page(cl.report.write(tmp_path / "r.html", P[:, [0, 0]], y, measures=["tv"]))
+    assert "All 2 models are calibrated." in right.text("trust")
+    assert "credalens validate" not in right.text("trust")
+
+
+@pytest.mark.parametrize(("labelled", "shape"), [(False, (50, 3, 3)), (True, (50, 1, 3)),
+                                                 (True, (50, 3, 1))])  # fmt: skip
+def test_no_calibration_without_labels_or_a_set(tmp_path, labelled, shape):
+    P, y = ensemble(*shape)
+    read = Page(cl.report.write(tmp_path / "r.html", P, y if labelled else None))
+    assert "trust" not in read.texts
+    assert "trust" not in read.data["charts"]
+    assert "#trust" not in [attributes.get("href") for _, attributes in read.elements]
+
+
+@pytest.mark.parametrize("step", [7, 100])
+def test_label_distributions_in_chunks(step):
+    rng = np.random.default_rng(2)
+    P = rng.dirichlet(np.ones(3), (100, 4))
+    P[:20, 0] = np.eye(3)[0]
+    known = np.concatenate([np.eye(3)[[0] * 15 + [1] * 15], rng.dirichlet(np.ones(3), 70)])
+    y = known.argmax(axis=1)
+    y[90:] = -1
+    counter = trust.TrustCounter(4)
+    for start in range(0, 100, step):
+        part = slice(start, start + step)
+        # Files have no distributions in a chunk whose labels are one-hot.
+        soft = None if (known[part].max(axis=1) == 1).all() else known[part]
+        counter.add(P[part], y[part], P[part].argmax(axis=2), soft)
+    found = counter.result()
+    expected = cl.validity.coverage(P[:90], known[:90])
+    assert found.covered == (expected.covered.sum(), 90)
+    assert 15 < found.covered[0] < 90
+    assert found.coverage_interval == (expected.lower, expected.upper)
+    assert found.top.n.sum() == 90
+
+
 def test_costs_of_decisions(tmp_path):
     P, y = ensemble(300)
     cost = np.array([[0.0, 1], [20, 2], [3, 2]])
@@ -477,7 +566,7 @@ def test_chunks_do_not_change_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr("credalens.report.output.BLOCK_BYTES", 20 * 8 * 12)
     parts = Page(cl.report.write(tmp_path / "b.html", P, y))
     assert parts.data == whole.data
-    for ident in ("summary", "uncertain", "members", "curves", "distributions"):
+    for ident in ("summary", "trust", "uncertain", "members", "curves", "distributions"):
         assert parts.text(ident) == whole.text(ident)
 
 

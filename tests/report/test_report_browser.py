@@ -126,7 +126,7 @@ def test_no_word_on_the_console_and_no_request(open_page, tmp_path, shape, label
     seen.silent_and_alone()
     assert counted(seen.page) == shape[0]
     has_sets = labelled and shape[1] > 1 and shape[2] > 1
-    charts = (9 if labelled else 6) + has_sets
+    charts = (9 if labelled else 6) + 2 * has_sets  # sets of labels, and calibration
     assert seen.page.locator("[data-chart] svg").count() == charts
 
 

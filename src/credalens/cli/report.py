@@ -70,10 +70,11 @@ def command(
 ) -> None:
     """Write an HTML report: where the models are uncertain, why, and what to do about it.
 
-    It contains warnings about models that distort the uncertainty, a summary in three sentences, a
-    map of all predictions with a table to filter, sort and export, rejection curves and metrics of
-    all scores and baselines (with labels), distributions, the twenty most uncertain predictions and
-    the influence of each model. The page is one file and loads nothing from the network.
+    It contains warnings about models that distort the uncertainty, a summary in three sentences,
+    the calibration of the models and of their credal set (with labels), a map of all predictions
+    with a table to filter, sort and export, rejection curves and metrics of all scores and
+    baselines (with labels), distributions, the twenty most uncertain predictions and the influence
+    of each model. The page is one file and loads nothing from the network.
 
     With labels, the summary states which share of the predictions can be kept at a target accuracy
     with 95 % confidence; without, which ones to review first.

@@ -6,6 +6,7 @@ from screen readers; the text beside them describes the data.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from credalens.evaluation.kinds import KINDS
@@ -13,6 +14,7 @@ from credalens.measures.quantify import COMPONENTS
 from credalens.report.data import ReportData
 from credalens.report.label_sets import RULE_LABELS, LabelSets
 from credalens.report.ranking import Ranking, family_label
+from credalens.validity.reliability_diagram import ReliabilityDiagram
 
 Spec = dict[str, Any]
 
@@ -197,6 +199,50 @@ def _curve_chart(lines: list[Any]) -> Spec:
              "params": [{"name": "at", "select": {
                  "type": "point", "fields": ["rejected"], "nearest": True,
                  "on": "pointerover", "clear": "pointerout"}}]},
+        ],
+    )  # fmt: skip
+
+
+def reliability_chart(found: ReliabilityDiagram) -> Spec:
+    """Return the accuracy of the top label of the mean, with intervals, against the band."""
+    names = ("start", "stop", "center", "band_lower", "band_upper", "observed", "lower", "upper")
+    values = [
+        {"n": int(count), **{name: round(float(getattr(found, name)[i]), 6) for name in names}}
+        for i, count in enumerate(found.n)
+    ]  # fmt: skip
+    least = min(found.start[0], found.lower.min(), found.band_lower.min())
+    start = math.floor(10 * round(float(least), 6)) / 10
+    axis = {"type": "quantitative", "scale": {"domain": [start, 1], "nice": False},
+            "axis": {"format": "%", "tickCount": 5}}  # fmt: skip
+    x, y = {**axis, "title": "probability of the top label"}, {**axis, "title": "accuracy"}
+    shares = {"probability": "center", "lower end of the band": "band_lower",
+              "upper end of the band": "band_upper", "accuracy": "observed",
+              "lower end of the interval": "lower",
+              "upper end of the interval": "upper"}  # fmt: skip
+    tooltip = [
+        *({"field": field, "title": title, "format": ".1%"} for title, field in shares.items()),
+        {"field": "n", "title": "predictions", "format": ","},
+    ]
+    return _chart(
+        360,
+        data={"values": values},
+        layer=[
+            {"data": {"values": [{"x": start}, {"x": 1}]},
+             "mark": {"type": "line", "color": "var(--quiet)", "strokeDash": [6, 4],
+                      "strokeWidth": 1.5, "tooltip": None},
+             "encoding": {"x": {"field": "x", **x}, "y": {"field": "x", **y}}},
+            {"mark": {"type": "rect", "fill": "var(--blue)", "fillOpacity": 0.22,
+                      "stroke": "var(--blue)", "strokeWidth": 1.5},
+             "encoding": {"x": {"field": "start", **x}, "x2": {"field": "stop"},
+                          "y": {"field": "band_lower", **y}, "y2": {"field": "band_upper"},
+                          "tooltip": tooltip}},
+            {"mark": {"type": "rule", "color": "var(--vermilion)", "strokeWidth": 2.5},
+             "encoding": {"x": {"field": "center", **x}, "y": {"field": "lower", **y},
+                          "y2": {"field": "upper"}, "tooltip": tooltip}},
+            {"mark": {"type": "point", "filled": True, "size": 80, "color": "var(--vermilion)",
+                      "opacity": 1},
+             "encoding": {"x": {"field": "center", **x}, "y": {"field": "observed", **y},
+                          "tooltip": tooltip}},
         ],
     )  # fmt: skip
 

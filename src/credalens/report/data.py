@@ -25,6 +25,7 @@ from credalens.measures import Interval, Uncertainty
 from credalens.report.label_sets import LabelSetCounter, LabelSets
 from credalens.report.markup import truncate
 from credalens.report.samples import Sample, Top
+from credalens.report.trust import Trust, TrustCounter
 from credalens.sets import ConvexHull
 
 #: Largest expected time of the Hartley family, and largest number of classes, for which it is
@@ -104,6 +105,8 @@ class ReportData:
     #: Number of invalid rows that were skipped.
     n_skipped: int
     label_sets: LabelSets
+    #: Calibration; None without labels, and for a single model or class.
+    trust: Trust | None
 
     @property
     def n(self) -> int:
@@ -206,6 +209,8 @@ class Collector:
         self._errors = dict.fromkeys(config.measures, 0.0)
         self._baselines: dict[str, list[Array]] = {name: [] for name in BASELINES}
         self._label_sets = LabelSetCounter(config.n_classes, config.cost, config.actions)
+        several = config.n_members > 1 and config.n_classes > 1
+        self._trust = TrustCounter(config.n_members) if several else None
         self._top = Top()
         self._sample = Sample()
         #: Number of rows collected so far.
@@ -220,23 +225,27 @@ class Collector:
         rows: Any = None,
         measured: Mapping[str, Uncertainty] | None = None,
         skipped: int = 0,
+        distributions: Array | None = None,
     ) -> None:
         """Add predictions ``(r, M, K)``, already validated, and their class indices.
 
         Families that are not in `measured` are computed. `skipped` is the number of invalid rows
-        that were skipped in this chunk.
+        that were skipped in this chunk, `distributions` are those of the labels, ``(r, K)``.
         """
         self._n_skipped += skipped
         hull = ConvexHull(members, validate=False)
         predicted = majority_vote(hull)
         self._label_sets.add(hull, labels, np.asarray(predicted))
+        votes = members.argmax(axis=2)
+        if self._trust is not None:
+            self._trust.add(members, labels, votes, distributions)
         vote_type = np.uint16 if self.config.n_classes <= 1 << 16 else np.uint32
         self._chunks.append({
             "rows": self.n + np.arange(len(members)) if rows is None else rows,
             "ids": None if ids is None else _as_objects(np.asarray(ids)),
             "labels": labels,
             "predicted": predicted,
-            "votes": members.argmax(axis=2).astype(vote_type),
+            "votes": votes.astype(vote_type),
         })  # fmt: skip
         for name, u in self._measure(hull, measured or {}).items():
             parts = (_as_float64(u.total), _as_float64(u.aleatoric), _as_float64(u.epistemic))
@@ -251,7 +260,9 @@ class Collector:
     def add_chunk(self, chunk: Any, measured: Mapping[str, Uncertainty] | None = None) -> None:
         """Add a chunk of prediction files, see `credalens.io.Chunk`."""
         skipped = len(chunk.dropped)
-        self.add(chunk.members, chunk.labels, chunk.ids, chunk.rows, measured, skipped)
+        distributions = chunk.label_distributions
+        columns = (chunk.members, chunk.labels, chunk.ids, chunk.rows)
+        self.add(*columns, measured, skipped, distributions)
 
     def _measure(
         self, hull: ConvexHull, measured: Mapping[str, Uncertainty]
@@ -296,6 +307,7 @@ class Collector:
             shown_members=self._top.members,
             n_skipped=self._n_skipped,
             label_sets=self._label_sets.result(),
+            trust=None if self._trust is None else self._trust.result(),
             **self._diagnose(review, rule),
         )
 

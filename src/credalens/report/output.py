@@ -47,8 +47,8 @@ def write(
     members : array-like of shape (n, M, K), or ConvexHull
         The predictions of M models over K classes for n inputs.
     y : array-like of shape (n,), optional
-        True classes, as indices or as names in `class_names`. With them, the report has accuracies
-        and rejection curves.
+        True classes, as indices or as names in `class_names`. With them, the report has
+        accuracies, calibration and rejection curves.
     class_names : sequence of K str, optional
         Names of the classes; their indices by default.
     ids : sequence of length n, optional

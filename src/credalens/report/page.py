@@ -15,10 +15,12 @@ from credalens.report.method import method_section
 from credalens.report.ranking import rank_scores
 from credalens.report.ranking_section import ranking_section
 from credalens.report.summary_text import number, sizes
+from credalens.report.trust_section import trust_section
 
 #: Headings of the navigation, by the id of the section.
 NAVIGATION = {
     "summary": "Summary",
+    "trust": "Trust",
     "map": "Map",
     "curves": "Rejection",
     "sets": "Label sets",
@@ -36,6 +38,7 @@ def render(data: ReportData, seconds: float) -> str:
     histograms = aggregates.histograms(data)
     body = [
         sections.summary_section(data, ranking),
+        trust_section(data),
         sections.map_section(data, listing),
         None if ranking is None else ranking_section(data, ranking),
         label_sets_section(data),
@@ -46,6 +49,8 @@ def render(data: ReportData, seconds: float) -> str:
     ]
     dense = data.n > aggregates.ALL_MARKS
     specs: dict[str, Any] = {"map": charts.map_chart(data, dense)}
+    if data.trust is not None:
+        specs["trust"] = charts.reliability_chart(data.trust.top)
     if ranking is not None:
         specs |= {f"curve-{k}": spec for k, spec in charts.curve_charts(data, ranking).items()}
     if data.label_sets.metrics and data.config.n_members > 1 and data.config.n_classes > 1:
@@ -98,6 +103,7 @@ def _head(data: ReportData, title: str) -> Markup:
         tag("a", heading, href=f"#{ident}")
         for ident, heading in NAVIGATION.items()
         if (ident != "curves" or data.labels is not None)
+        and (ident != "trust" or data.trust is not None)
         and (ident != "sets" or (data.config.n_members > 1 and data.config.n_classes > 1))
     ]
     return join([

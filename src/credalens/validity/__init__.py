@@ -7,6 +7,7 @@ from credalens.validity.label_coverage import Coverage, GroupedCoverage, coverag
 from credalens.validity.mixture_calibration import CalibrationTest, calibration_test
 from credalens.validity.recalibration import Calibration, calibrate
 from credalens.validity.reliability_diagram import Reliability, ReliabilityDiagram, reliability
+from credalens.validity.top_label_sums import TopLabelSums
 
 __all__ = [
     "SCORES",
@@ -19,6 +20,7 @@ __all__ = [
     "Reliability",
     "ReliabilityDiagram",
     "Repair",
+    "TopLabelSums",
     "assess",
     "calibrate",
     "calibration_test",

@@ -20,6 +20,7 @@ from credalens.validity.mixture_calibration import CalibrationTest, calibration_
 from credalens.validity.recalibration import Calibration, calibrate
 from credalens.validity.reliability_diagram import Reliability, reliability
 from credalens.validity.repair_report import member_names
+from credalens.validity.top_label_sums import TopLabelSums, confidence_verdicts
 
 #: Instances that the test compares with each other, times classes, and at least; see `block_size`.
 BLOCK_NUMBERS, SMALLEST_BLOCK = 50_000, 500
@@ -70,8 +71,7 @@ class Assessment(TableResult):
     @property
     def verdicts(self) -> NDArray[np.str_]:
         """``"calibrated"``, ``"overconfident"`` or ``"underconfident"``, of each member."""
-        wrong = np.where(self.mean_confidence > self.accuracy, "overconfident", "underconfident")
-        return np.where(self.bins_outside == 0, "calibrated", wrong).astype(np.str_)
+        return confidence_verdicts(self.mean_confidence, self.accuracy, self.bins_outside)
 
     @property
     def set_calibrated(self) -> bool:
@@ -166,18 +166,18 @@ def assess(
     """
     level = _validation.fraction(level, "level")
     hull, points, labels = labelled_members(members, y, 2, ("members", "y"))
-    top = points.max(axis=2)
-    diagrams = [reliability(points[:, [m]], labels, confidence=1 - level).top
-                for m in range(hull.n_members)]  # fmt: skip
+    sums = TopLabelSums(hull.n_members)
+    sums.add(points, labels)
+    diagrams = sums.of_members(1 - level)
     fixed = repair(points, labels, method=method, names=names)
     tempered = fixed.calibration if method == "temperature" else None
     return Assessment(
         names=member_names(names, hull.n_members),
         class_names=tuple(class_names or map(str, range(hull.n_classes))),
         n=len(labels),
-        accuracy=(points.argmax(axis=2) == labels[:, None]).mean(axis=0),
-        mean_confidence=top.mean(axis=0, dtype=np.float64),
-        bins_outside=np.array([int((one.verdict != "inside").sum()) for one in diagrams]),
+        accuracy=np.array([one.frequency for one in diagrams]),
+        mean_confidence=np.array([one.mean_center for one in diagrams]),
+        bins_outside=np.array([one.n_outside for one in diagrams]),
         calibration=tempered or calibrate(points, labels),
         reliability=reliability(hull, labels, confidence=1 - level),
         test=calibration_test(

@@ -67,7 +67,22 @@ class ReliabilityDiagram(TableResult):
     @property
     def calibrated(self) -> bool:
         """Whether no interval lies outside of its band."""
-        return bool((self.verdict == "inside").all())
+        return self.n_outside == 0
+
+    @property
+    def n_outside(self) -> int:
+        """Number of bins whose interval lies outside of its band."""
+        return int((self.verdict != "inside").sum())
+
+    @property
+    def mean_center(self) -> float:
+        """Mean probability of the event at the centres of all sets."""
+        return self._mean(self.center)
+
+    @property
+    def frequency(self) -> float:
+        """Relative frequency of the event among all instances."""
+        return self._mean(self.observed)
 
     @property
     def ece(self) -> float:
@@ -89,8 +104,52 @@ class ReliabilityDiagram(TableResult):
         return {name: getattr(self, name) for name in names}
 
     def _summary(self) -> str:
-        outside = int((self.verdict != "inside").sum())
-        return f"ReliabilityDiagram(n={self.n.sum()}, bins={len(self.n)}, outside={outside})"
+        bins, n = len(self.n), self.n.sum()
+        return f"ReliabilityDiagram(n={n}, bins={bins}, outside={self.n_outside})"
+
+
+class DiagramSums:
+    """Sums over bins that determine a reliability diagram; instances are added in chunks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sums = DiagramSums(np.array([0.0, 0.5, 1.0]))
+    >>> for hit in (True, False):
+    ...     sums.add(np.array([0.6]), np.array([0.5]), np.array([0.7]), np.array([hit]))
+    >>> found = sums.diagram(0.95)
+    >>> found.n.tolist(), found.observed.tolist()
+    ([2], [0.5])
+    """
+
+    def __init__(self, edges: Array) -> None:
+        self._edges = edges
+        #: Numbers of instances, and sums of centre, lower, upper and hits, ``(5, bins)``.
+        self._sums = np.zeros((5, len(edges) - 1))
+
+    def add(self, center: Array, lower: Array, upper: Array, hit: Array) -> None:
+        """Add the probabilities ``(n,)`` of an event, and whether it occurred."""
+        index = bin_indices(center, self._edges)
+        columns = (center, lower, upper, hit.astype(np.float64))
+        self._sums += bin_sums(index, len(self._edges) - 1, *columns)
+
+    @property
+    def n_occupied(self) -> int:
+        """Number of bins that are not empty."""
+        return int((self._sums[0] > 0).sum())
+
+    def diagram(self, confidence: float, n_tests: int | None = None) -> ReliabilityDiagram:
+        """Return the diagram, with the Bonferroni correction for `n_tests` intervals.
+
+        By default, as many as there are bins that are not empty.
+        """
+        occupied = self._sums[0] > 0
+        n, center, band_lower, band_upper, hits = self._sums[:, occupied]
+        tests = self.n_occupied if n_tests is None else n_tests
+        low, high = clopper_pearson(hits, n, 1 - (1 - confidence) / tests)
+        start, stop = self._edges[:-1][occupied], self._edges[1:][occupied]
+        means = (center / n, band_lower / n, band_upper / n, hits / n)
+        return ReliabilityDiagram(start, stop, n.astype(np.intp), *means, low, high)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,30 +303,21 @@ def reliability(
         for k in range(sets.n_classes)
     ]
     members, classwise = _member_errors(sets, labels, n_bins, binning)
-    n_tests = sum(len(sums[0]) for sums in of_classes)
+    n_tests = sum(sums.n_occupied for sums in of_classes)
     return Reliability(
-        _diagram(of_top, confidence, len(of_top[0])),
-        tuple(_diagram(sums, confidence, n_tests) for sums in of_classes),
+        of_top.diagram(confidence),
+        tuple(sums.diagram(confidence, n_tests) for sums in of_classes),
         members,
         classwise,
         confidence,
     )
 
 
-def _sums(columns: list[Array], hit: Array, n_bins: int, binning: str) -> list[Array]:
-    """Return edges, counts, sums of centre, lower, upper, and hits of the bins with instances."""
-    edges = bin_edges(columns[0], n_bins, binning)
-    index = bin_indices(columns[0], edges)
-    sums = bin_sums(index, n_bins, *columns, hit.astype(np.float64))
-    occupied = sums[0] > 0
-    return [column[occupied] for column in (edges[:-1], edges[1:], *sums)]
-
-
-def _diagram(sums: list[Array], confidence: float, n_tests: int) -> ReliabilityDiagram:
-    start, stop, n, center, band_lower, band_upper, hits = sums
-    low, high = clopper_pearson(hits, n, 1 - (1 - confidence) / n_tests)
-    means = (center / n, band_lower / n, band_upper / n, hits / n)
-    return ReliabilityDiagram(start, stop, n.astype(np.intp), *means, low, high)
+def _sums(columns: list[Array], hit: Array, n_bins: int, binning: str) -> DiagramSums:
+    center, lower, upper = columns
+    sums = DiagramSums(bin_edges(center, n_bins, binning))
+    sums.add(center, lower, upper, hit)
+    return sums
 
 
 def _member_errors(
