@@ -45,6 +45,19 @@ def test_label_distributions(files):
     assert "Does it contain the known label distributions?" in done.output
 
 
+def test_chunks_with_certain_labels_among_distributions(files):
+    folder, models, y = files
+    soft = np.load(folder / "soft.npy")
+    soft[:100] = np.eye(3)[y[:100]]
+    np.save(folder / "soft.npy", soft)
+    outputs = [
+        run(*models[:2], "--labels", folder / "soft.npy", "--resamples", 100, "--chunk-rows", rows)
+        for rows in (100, 5000)
+    ]
+    assert outputs[0].exit_code == 0, outputs[0].output
+    assert outputs[0].output == outputs[1].output
+
+
 def test_fixed_predictions_are_read_back(files):
     folder, models, y = files
     output = folder / "fixed"

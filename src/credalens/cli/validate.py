@@ -105,17 +105,20 @@ def _labelled(predictions: OpenPredictions) -> "tuple[Array, Array, Array | None
     ensemble = predictions.ensemble
     limit = max(1, HELD_NUMBERS // (2 * len(ensemble.names) * ensemble.n_classes))
     samples: list[Any] = [RowSample(limit) for _ in range(3)]
-    soft = False
+    found = soft = False
     for chunk in predictions.chunks("reading"):
         kept = chunk.labelled
         if chunk.labels is None or not kept.any():
             continue
+        found = True
+        labels = chunk.labels[kept]
+        known = chunk.label_distributions
+        soft |= known is not None
         samples[0].add(chunk.members[kept])
-        samples[1].add(chunk.labels[kept])
-        if chunk.label_distributions is not None:
-            soft = True
-            samples[2].add(chunk.label_distributions[kept])
-    if not samples[0]._parts:
+        samples[1].add(labels)
+        # Labels that are all certain are read as classes.
+        samples[2].add(np.eye(ensemble.n_classes)[labels] if known is None else known[kept])
+    if not found:
         raise ValueError("labels: no row has a label; pass a file of labels of these rows")
     members, labels = samples[0].rows(), samples[1].rows()
     return members, np.asarray(labels), samples[2].rows() if soft else None
