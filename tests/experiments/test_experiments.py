@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 import sys
 import tarfile
 from dataclasses import replace
@@ -99,10 +100,10 @@ class TestFigure1:
 
 def test_every_file_of_the_folder_is_a_command():
     folder = Path(reproduce_commands.__file__).parent
-    names = sorted(path.stem for path in folder.glob("[a-z]*.py"))
+    names = sorted(path.stem.replace("_", "-") for path in folder.glob("[a-z]*.py"))
     result = runner.invoke(reproduce_commands.app, ["--help"])
-    assert [line.split()[0] for line in result.output.partition("Commands:")[2].splitlines()[1:]
-            if line.strip()] == names  # fmt: skip
+    commands = result.output.partition("Commands:")[2]
+    assert re.findall(r"^  (\S+)", commands, re.M) == names  # further lines are indented
     for name in names:
         text = runner.invoke(reproduce_commands.app, [name, "--help"]).output
         assert f"credalens reproduce {name}" in " ".join(text.split())

@@ -20,7 +20,16 @@ SCORES = ("inner", "kl", "tv", "wasserstein")
 
 @dataclass(frozen=True)
 class ConformalSets:
-    """A function that maps predictions to credal sets; returned by `conformal`."""
+    """A function that maps predictions to credal sets; returned by `conformal`.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> known = [[0.5, 0.5], [0.75, 0.25], [0.5, 0.5]]
+    >>> sets = cl.validity.conformal([[0.5, 0.5], [0.5, 0.5], [0.75, 0.25]], known, alpha=0.25)
+    >>> sets.quantile, sets([[0.5, 0.5]]).upper().tolist()
+    (0.25, [[0.75, 0.75]])
+    """
 
     #: Name of the nonconformity score.
     score: str
