@@ -37,8 +37,9 @@ def _against(P, kind):
             "quantify on the same array",
             1e6 * best[what] / n,
             1e6 * best["quantify"] / n,
-            f"at most 3x the time, i.e. ratio >= {1 / 3:.2f}",
-            best[what] <= 3 * best["quantify"],
+            # Votes and curves without each member were added to the values of the measures.
+            "at most 5x the time, i.e. ratio >= 0.2 (formerly 3x)",
+            best[what] <= 5 * best["quantify"],
             "",
         )
     found, expected = cl.diagnose_members(P), _passes(P)

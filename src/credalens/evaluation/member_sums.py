@@ -133,12 +133,25 @@ def leave_one_out_votes(block: Array, top: Array) -> Array:
     probability, then to the smallest index; without a single member the vote is 0.
     """
     b, M, K = block.shape
-    at = np.arange(b)
-    counts = np.bincount((top + at[:, None] * K).ravel(), minlength=b * K).reshape(b, K)
-    mass = block.sum(axis=1, dtype=np.float64)
+    at = np.arange(b)[:, None]
+    counts = np.bincount((top + at * K).ravel(), minlength=b * K).reshape(b, K)
+    own = counts[at, top]  # votes for the class of each member
+    first = np.take_along_axis(top, own.argmax(axis=1)[:, None], axis=1)
     votes = np.empty((b, 1 + M), np.intp)
+    votes[:] = first
+    # One vote less changes nothing if the winner is ahead by more than one.
+    close = np.flatnonzero(own.max(axis=1) - np.where(top == first, 0, own).max(axis=1) <= 1)
+    if len(close):
+        votes[close] = _votes_by_definition(block[close], top[close], counts[close])
+    return votes
+
+
+def _votes_by_definition(block: Array, top: Array, counts: Array) -> Array:
+    at = np.arange(len(block))
+    mass = block.sum(axis=1, dtype=np.float64)
+    votes = np.empty((len(block), 1 + block.shape[1]), np.intp)
     votes[:, 0] = _winner(counts, mass)
-    for m in range(M):
+    for m in range(block.shape[1]):
         counts[at, top[:, m]] -= 1
         votes[:, 1 + m] = _winner(counts, mass - block[:, m])
         counts[at, top[:, m]] += 1
