@@ -13,7 +13,7 @@ P = disagreeing(11, 5, 4)
 SLOW = pytest.param("lower probability", marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("kind", [SLOW if kind in SLOW.values else kind for kind in SETS])
 def test_arrays_in_arrays_out(backend, kind, measure, dtype):
