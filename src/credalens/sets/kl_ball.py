@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any
 
 import numpy as np
 
-from credalens import _kernels, _validation
+from credalens import _kernels
 from credalens._backend import (
     DEFAULT_THREADS,
     Array,
@@ -14,11 +14,10 @@ from credalens._backend import (
 )
 from credalens.sets import exponential_tilting as tilting
 from credalens.sets.base import CredalSet
-from credalens.sets.feature_queries import FeatureQueries
 from credalens.sets.kl_ball_events import KLBallEvents
 
 
-class KLBall(KLBallEvents, FeatureQueries):
+class KLBall(KLBallEvents):
     """All distributions p with ``KL(p || center) <= radius``, in bits.
 
     Parameters
@@ -69,33 +68,8 @@ class KLBall(KLBallEvents, FeatureQueries):
     0.6309 0.6304 0.1309
     """
 
-    array_names: ClassVar[tuple[str, ...]] = ("center", "radius")
-    _is_ball: ClassVar[bool] = True
     _why_no_points = "a Kullback-Leibler ball infinitely many extreme points"
-
-    def __init__(
-        self, center: Any, radius: Any, *, normalize: bool = False, validate: bool = True
-    ) -> None:
-        self._init_arrays(center, radius, normalize=normalize, validate=validate)
-
-    @property
-    def radius(self) -> Any:
-        """The radius in bits, ``(...)``."""
-        return self._array(1)
-
-    @staticmethod
-    def _are_sizes(sizes: Array) -> bool:
-        return bool((sizes >= 0).all())
-
-    def _raise_size(self, sizes: Array) -> NoReturn:
-        where = tuple(np.argwhere(~(sizes >= 0))[0])
-        at = f" at index {_validation.format_index(where)} (zero-based)" if where else ""
-        word = "NaN" if np.isnan(sizes[where]) else f"{sizes[where]:.6g}"
-        _validation.raise_invalid("radius", f"is {word}{at}", "pass numbers >= 0, in bits")
-
-    @staticmethod
-    def _bounds(center: Any, size: Any) -> tuple[Any, Any]:
-        raise NotImplementedError  # the bounds of a class depend on the logarithm of the others
+    _unit = ", in bits"
 
     def _maximiser(self, f: Array, *parts: Array) -> Array:
         center, radius = self._in_nats(*parts)
@@ -103,16 +77,7 @@ class KLBall(KLBallEvents, FeatureQueries):
 
     # ---- expectations
 
-    @primitive("Q->(f)")
-    def lower(self, f: Any = None) -> Any:
-        return self._class_bound(False) if f is None else self._expectation(f, -1.0)
-
-    @primitive("Q->(f)")
-    def upper(self, f: Any = None) -> Any:
-        return self._class_bound(True) if f is None else self._expectation(f, 1.0)
-
     def _class_bound(self, upper: bool, dtype: Any = None) -> Array:
-        """Return the lower or upper probability of each class."""
         if self.n_classes == 1:
             return np.ones((*self.batch_shape, 1), dtype or self.dtype)
 
@@ -126,9 +91,6 @@ class KLBall(KLBallEvents, FeatureQueries):
             bound[:] = tilting.event_bound(center, before + after, radius[:, None], upper=upper)
 
         return np.asarray(self._map(kernel, [(self.n_classes,)], dtype or self.dtype)[0])
-
-    def _class_bounds(self) -> tuple[Any, Any]:
-        return self._class_bound(False, np.float64), self._class_bound(True, np.float64)
 
     @primitive("Q->(),()")
     def _largest_class_bounds(self) -> tuple[Any, Any]:
@@ -145,10 +107,6 @@ class KLBall(KLBallEvents, FeatureQueries):
 
         low, high = self._map(kernel, [(), ()])
         return low, high
-
-    @primitive("Q->()")
-    def lower_sum(self) -> Any:
-        return self._class_bound(False, np.float64).sum(axis=-1)
 
     def choquet_is_lower(self) -> Array:
         """Return False, but for sets of one or two classes, of one member or of all.

@@ -11,7 +11,7 @@ from credalens import _validation
 from credalens._backend import Array, map_instances, primitive, rows_in_cache
 from credalens.sets import exponential_tilting as tilting
 from credalens.sets.events import event_sums
-from credalens.sets.neighbourhood import Neighbourhood
+from credalens.sets.radius_ball import RadiusBall
 from credalens.sets.set_functions import event_dot
 from credalens.sets.thresholded_additive import sample_events
 
@@ -19,13 +19,17 @@ from credalens.sets.thresholded_additive import sample_events
 MAX_SUMMED = 20
 
 
-class KLBallEvents(Neighbourhood):
+class KLBallEvents(RadiusBall):
     """Queries of `KLBall` about events, whose bounds are those of a ball of two classes."""
 
     @staticmethod
     def _in_nats(center: Array, radius: Array) -> tuple[Array, Array]:
         """Return rows that sum to 1 up to rounding, and radii in nats."""
         return center / center.sum(axis=-1, keepdims=True), radius * math.log(2)
+
+    @primitive("Q->()")
+    def is_two_monotone(self) -> Any:
+        return np.ones(self.batch_shape, bool)
 
     @primitive("Q->(2^k)")
     def lower_probabilities(self) -> Any:

@@ -1,4 +1,4 @@
-"""What the neighbourhoods of one distribution share: a center and a size."""
+"""Sets round one distribution: a center and a size, and those with bounds in closed form."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from credalens._backend import DEFAULT_THREADS, Array, is_tensor, namespace, nat
 from credalens.sets.support import SupportSet, native_largest_bounds, row_max
 
 
-class Neighbourhood(SupportSet):
-    """A center ``(..., K)`` and a size ``(...)``, by default in [0, 1]."""
+class CenteredSet(SupportSet):
+    """A set round a center ``(..., K)`` with a size ``(...)``."""
 
     core_ndims: ClassVar[tuple[int, ...]] = (1, 0)
-    #: Whether mass is taken from some classes, not from all in proportion.
-    _is_ball: ClassVar[bool]
 
     def _validate(
         self, center: Any, size: Any, *, normalize: bool, validate: bool
@@ -42,16 +40,13 @@ class Neighbourhood(SupportSet):
         return middle, sizes
 
     @staticmethod
+    @abstractmethod
     def _are_sizes(sizes: Array) -> bool:
         """Return whether all sizes are valid."""
-        return _is_in_unit_interval(sizes)
 
+    @abstractmethod
     def _raise_size(self, sizes: Array) -> NoReturn:
-        name = self.array_names[1]
-        _validation.finite(sizes, name)
-        where = tuple(np.argwhere((sizes < 0) | (sizes > 1))[0])
-        at = f" at index {_validation.format_index(where)} (zero-based)" if where else ""
-        _validation.raise_invalid(name, f"is {sizes[where]:.6g}{at}", "pass numbers in [0, 1]")
+        """Raise the error of the first invalid size."""
 
     def _prepare_native(self, *tensors: Any, **options: Any) -> tuple[Any, ...]:
         center, size = tensors
@@ -71,6 +66,24 @@ class Neighbourhood(SupportSet):
     def center(self) -> Any:
         """Return the center of the neighbourhood, ``(..., K)``."""
         return self._array(0)
+
+
+class Neighbourhood(CenteredSet):
+    """A center and a size in [0, 1], with closed bounds of the class probabilities."""
+
+    #: Whether mass is taken from some classes, not from all in proportion.
+    _is_ball: ClassVar[bool]
+
+    @staticmethod
+    def _are_sizes(sizes: Array) -> bool:
+        return _is_in_unit_interval(sizes)
+
+    def _raise_size(self, sizes: Array) -> NoReturn:
+        name = self.array_names[1]
+        _validation.finite(sizes, name)
+        where = tuple(np.argwhere((sizes < 0) | (sizes > 1))[0])
+        at = f" at index {_validation.format_index(where)} (zero-based)" if where else ""
+        _validation.raise_invalid(name, f"is {sizes[where]:.6g}{at}", "pass numbers in [0, 1]")
 
     @staticmethod
     @abstractmethod

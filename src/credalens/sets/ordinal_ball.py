@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any
 
 import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array, map_instances, primitive, rows_in_cache
 from credalens.sets import column_generation
-from credalens.sets.base import CredalSet
 from credalens.sets.events import event_count, event_sums
-from credalens.sets.feature_queries import FeatureQueries
-from credalens.sets.neighbourhood import Neighbourhood
 from credalens.sets.ordinal_transport import event_upper, transported, vertex_candidates
+from credalens.sets.radius_ball import RadiusBall
 from credalens.sets.set_functions import event_dot
 from credalens.sets.support import entropy
 from credalens.sets.thresholded_additive import size_weights
@@ -25,7 +23,7 @@ MAX_ENUMERATED = 6
 MAX_EVENTS = 14
 
 
-class OrdinalBall(FeatureQueries, Neighbourhood):
+class OrdinalBall(RadiusBall):
     """All distributions within Wasserstein-1 distance `radius` of a center, for ordered classes.
 
     Parameters
@@ -57,33 +55,7 @@ class OrdinalBall(FeatureQueries, Neighbourhood):
     (array([0.4, 0.1, 0. ]), array([0.8, 0.5, 0.3]))
     """
 
-    array_names: ClassVar[tuple[str, ...]] = ("center", "radius")
-    _is_ball: ClassVar[bool] = True
     _why_no_points = "the extreme points of a Wasserstein ball are too many to list"
-
-    def __init__(
-        self, center: Any, radius: Any, *, normalize: bool = False, validate: bool = True
-    ) -> None:
-        self._init_arrays(center, radius, normalize=normalize, validate=validate)
-
-    @property
-    def radius(self) -> Any:
-        """The radius, ``(...)``."""
-        return self._array(1)
-
-    @staticmethod
-    def _are_sizes(sizes: Array) -> bool:
-        return bool((sizes >= 0).all())
-
-    def _raise_size(self, sizes: Array) -> NoReturn:
-        where = tuple(np.argwhere(~(sizes >= 0))[0])
-        at = f" at index {_validation.format_index(where)} (zero-based)" if where else ""
-        word = "NaN" if np.isnan(sizes[where]) else f"{sizes[where]:.6g}"
-        _validation.raise_invalid("radius", f"is {word}{at}", "pass numbers >= 0")
-
-    @staticmethod
-    def _bounds(center: Any, size: Any) -> tuple[Any, Any]:
-        raise NotImplementedError  # the bounds of a class depend on its neighbours
 
     def _map(
         self,
@@ -108,16 +80,7 @@ class OrdinalBall(FeatureQueries, Neighbourhood):
 
     # ---- expectations
 
-    @primitive("Q->(f)")
-    def lower(self, f: Any = None) -> Any:
-        return self._class_bound(False) if f is None else self._expectation(f, -1.0)
-
-    @primitive("Q->(f)")
-    def upper(self, f: Any = None) -> Any:
-        return self._class_bound(True) if f is None else self._expectation(f, 1.0)
-
     def _class_bound(self, upper: bool, dtype: Any = None) -> Array:
-        """Return the lower or upper probability of each class."""
         K = self.n_classes
         if K == 1:
             return np.ones((*self.batch_shape, 1), dtype or self.dtype)
@@ -129,17 +92,10 @@ class OrdinalBall(FeatureQueries, Neighbourhood):
 
         return np.asarray(self._map(kernel, [(K,)], dtype or self.dtype)[0])
 
-    def _class_bounds(self) -> tuple[Any, Any]:
-        return self._class_bound(False, np.float64), self._class_bound(True, np.float64)
-
     @primitive("Q->(),()")
     def _largest_class_bounds(self) -> tuple[Any, Any]:
         low, high = self._class_bounds()
         return low.max(axis=-1), high.max(axis=-1)
-
-    @primitive("Q->()")
-    def lower_sum(self) -> Any:
-        return self._class_bound(False, np.float64).sum(axis=-1)
 
     @primitive("Q->(2^k)")
     def lower_probabilities(self) -> Any:
@@ -153,10 +109,6 @@ class OrdinalBall(FeatureQueries, Neighbourhood):
             values[:, 0], values[:, -1] = 0.0, 1.0
 
         return self._map(kernel, [(1 << K,)], self.dtype)[0]
-
-    @primitive("Q->()")
-    def is_two_monotone(self) -> Any:
-        return CredalSet.is_two_monotone(self)
 
     def choquet_is_lower(self) -> Array:
         """Return False: balls may not contain all that dominates their lower probability."""
