@@ -47,7 +47,9 @@ void bind_boxes(nanobind::module_& m);
 void bind_events(nanobind::module_& m);
 void bind_evaluation(nanobind::module_& m);
 void bind_hull(nanobind::module_& m);
+void bind_line(nanobind::module_& m);
 void bind_second_order(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
+void bind_topk(nanobind::module_& m);
 
 }  // namespace credalens

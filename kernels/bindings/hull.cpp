@@ -3,6 +3,7 @@
 #include "hull/closed_forms.hpp"
 #include "hull/euclidean_diameter.hpp"
 #include "hull/leave_one_out.hpp"
+#include "hull/majority_vote.hpp"
 #include "hull/ordinal_diameters.hpp"
 #include "hull/tv_uncertainty.hpp"
 #include "hull/tv_vjp.hpp"
@@ -54,17 +55,18 @@ void bind_dtype(nb::module_& m) {
         "tv_uncertainty",
         [](Members<T> P, std::optional<Out1> total, std::optional<Out1> lower,
            std::optional<Out1> upper, std::optional<Out1> epistemic, std::optional<Out1> gap,
-           int threads, double tolerance) {
+           int threads, double tolerance, std::optional<OutIndices> vote) {
             if (upper && !(total && lower && gap))
                 throw nb::value_error("upper needs total, lower and gap");
+            if (vote && !upper) throw nb::value_error("vote needs upper");
             nb::gil_scoped_release release;
             return tv_uncertainty(P.data(), P.shape(0), axis_size(P, 1), axis_size(P, 2),
                                   {data_or_null(total), data_or_null(lower), data_or_null(upper),
-                                   data_or_null(epistemic), data_or_null(gap)},
+                                   data_or_null(epistemic), data_or_null(gap), data_or_null(vote)},
                                   threads, tolerance);
         },
         "members"_a, optional("total"), optional("lower"), optional("upper"), optional("epistemic"),
-        optional("gap"), "threads"_a, "tolerance"_a = -1.0);
+        optional("gap"), "threads"_a, "tolerance"_a = -1.0, optional("vote") = nb::none());
 
     m.def(
         "leave_one_out",
@@ -83,6 +85,16 @@ void bind_dtype(nb::module_& m) {
         },
         "members"_a, "max_lower"_a, "diameter"_a, "max_lower_increase"_a, "diameter_decrease"_a,
         "in_widest_pair"_a, "square_norm"_a, "argmax"_a, "threads"_a);
+
+    m.def(
+        "majority_vote",
+        [](Members<T> P, std::optional<OutIndices> vote,
+           std::optional<View<std::int32_t, 2>> argmax, int threads) {
+            nb::gil_scoped_release release;
+            majority_vote(P.data(), P.shape(0), axis_size(P, 1), axis_size(P, 2),
+                          data_or_null(vote), data_or_null(argmax), threads);
+        },
+        "members"_a, optional("vote"), optional("argmax"), "threads"_a);
 
     m.def(
         "tree_wasserstein_diameter",

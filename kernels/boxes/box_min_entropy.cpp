@@ -40,6 +40,7 @@ public:
         open();
         std::int64_t nodes = 1;
         while (!heap_.empty() && heap_.front().bound < best_ - kGapGoal && nodes < max_nodes_) {
+            if (nodes % 64 == 1) check_interrupt();
             std::pop_heap(heap_.begin(), heap_.end());
             const Node node = heap_.back();
             heap_.pop_back();

@@ -238,6 +238,7 @@ CREDALENS_INLINE void start(Workspace& ws) {
 CREDALENS_INLINE void maximize(Workspace& ws) {
     start(ws);
     for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
+        if (iteration % 4 == 3) check_interrupt();
         const int best = price(ws, ws.here.log_p);
         const double gap = ws.g[best] - ws.here.entropy;
         if (!(gap > (iteration < kGoalIterations ? kGapGoal : kAcceptedGap))) break;

@@ -91,6 +91,7 @@ inline double hartley_chunk(SubsetTables& tables, const SubsetWeights& weights, 
                    ? sum_few_rows<kFewRows>(table, offset, tables.rows, split.width, w_max, w_min)
                    : sum_many_rows(table, offset, tables.rows, split.width, w_max, w_min);
         if (subset % 256 == 255) {  // two levels: a single sum of 2^15 terms loses three digits
+            check_interrupt();
             total += sum;
             sum = 0.0;
         }

@@ -30,6 +30,9 @@ inline void sample_pair(const double* d, int M, int K, const double* half_v,
         Vec terms = {};
         for (int b = 2; b <= K - 2; ++b) {
             const double* step = d + order[b - 1] * size;
+            if (K * size > kCachedNumbers && b + kAhead < K)
+                for (std::size_t i = lane; i < size; i += kBlockLanes)
+                    prefetch(d + order[b + kAhead] * size + i);
             Vec high = {}, low = {};
             for (std::size_t i = lane; i < size; i += kBlockLanes) {
                 const Vec sum = load(sums + i) + load(step + i);

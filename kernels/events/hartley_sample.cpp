@@ -24,6 +24,10 @@ namespace {
 constexpr int kBlockLanes = 8;
 constexpr std::int64_t kFirstRound = 32;   // the standard error of fewer pairs is not reliable
 constexpr std::int64_t kDrawnAtOnce = 32;  // permutations
+// Numbers of a block that stay in the second-level cache. Of larger ones, the classes so many steps
+// further on in a chain, at arbitrary addresses, are prefetched.
+constexpr std::size_t kCachedNumbers = std::size_t{1} << 16;
+constexpr int kAhead = 8;
 
 std::uint64_t splitmix64(std::uint64_t& state) {
     std::uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -88,14 +92,14 @@ void exact_sizes(int M, int K, const double* v, Block& block) {
 namespace credalens {
 namespace {
 
-// A group of blocks, which one thread processes.
+// A group of blocks, which one thread processes or, if there are fewer groups than threads,
+// `threads` threads, permutation by permutation.
 template <class T>
 class Group {
 public:
-    Group(const T* P, int M, int K, const double* v, const double* half_v)
-        : P_(P), M_(M), K_(K), v_(v), half_v_(half_v),
-          rows_(static_cast<std::size_t>(M) * padded_size(K)),
-          sums_(static_cast<std::size_t>(M) * kBlockLanes), orders_(kDrawnAtOnce * K) {}
+    Group(const T* P, int M, int K, const double* v, const double* half_v, int threads)
+        : P_(P), M_(M), K_(K), v_(v), half_v_(half_v), threads_(threads),
+          rows_(static_cast<std::size_t>(M) * padded_size(K)), orders_(kDrawnAtOnce * K) {}
 
     void fill(std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
@@ -110,19 +114,26 @@ public:
 
     // Samples pairs `done` to `count`.
     void sample(std::uint64_t seed, std::int64_t done, std::int64_t count) {
-        alignas(64) double total[kBlockLanes];
+        const std::size_t sums = static_cast<std::size_t>(M_) * kBlockLanes;
         for (std::int64_t first = done; first < count; first += kDrawnAtOnce) {
-            const std::int64_t drawn = std::min(kDrawnAtOnce, count - first);
-            for (std::int64_t j = 0; j < drawn; ++j) {
-                draw_permutation(seed, first + j, K_, orders_.data() + j * K_);
-            }
-            for (auto& block : blocks_) {
-                for (std::int64_t j = 0; j < drawn; ++j) {
-                    CREDALENS_DISPATCH(sample_pair, block->d.data(), M_, K_, half_v_,
-                                       orders_.data() + j * K_, sums_.data(), total);
-                    add_pair(total, first + j + 1, *block);
-                }
-            }
+            const std::size_t drawn = std::min(kDrawnAtOnce, count - first);
+            AlignedBuffer totals(blocks_.size() * drawn * kBlockLanes);
+            const auto order = [&](std::size_t j) { return orders_.data() + j * K_; };
+            parallel_for(drawn, 1, threads_, [&](std::size_t begin, std::size_t end) {
+                for (std::size_t j = begin; j < end; ++j)
+                    draw_permutation(seed, first + static_cast<std::int64_t>(j), K_, order(j));
+            });
+            parallel_for(
+                blocks_.size() * drawn, 1, threads_, [&] { return AlignedBuffer(sums); },
+                [&](AlignedBuffer& scratch, std::size_t begin, std::size_t end) {
+                    for (std::size_t i = begin; i < end; ++i)
+                        CREDALENS_DISPATCH(sample_pair, blocks_[i / drawn]->d.data(), M_, K_,
+                                           half_v_, order(i % drawn), scratch.data(),
+                                           totals.data() + i * kBlockLanes);
+                });
+            for (std::size_t i = 0; i < blocks_.size() * drawn; ++i)
+                add_pair(totals.data() + i * kBlockLanes,
+                         first + static_cast<std::int64_t>(i % drawn) + 1, *blocks_[i / drawn]);
         }
     }
 
@@ -171,7 +182,8 @@ private:
     const T* P_;
     int M_, K_;
     const double *v_, *half_v_;
-    AlignedBuffer rows_, sums_;
+    int threads_;
+    AlignedBuffer rows_;
     std::vector<std::uint32_t> orders_;
     std::vector<std::unique_ptr<Block>> blocks_;
 };
@@ -200,8 +212,10 @@ void hartley_sample(const T* P, std::size_t n, int M, int K, const double* log_v
     const bool adaptive = n_pairs == 0;
     const std::int64_t wanted = std::max<std::int64_t>(adaptive ? max_pairs : n_pairs, 2);
     const std::int64_t last = sampled ? wanted : 0;
-    parallel_for(n, group_size(n, M, K, threads), threads, [&](std::size_t begin, std::size_t end) {
-        Group<T> group(P, M, K, v.data(), half_v.data());
+    const std::size_t size = group_size(n, M, K, threads), groups = (n + size - 1) / size;
+    const bool few = groups < static_cast<std::size_t>(resolve_threads(threads, 2));
+    parallel_for(n, size, few ? 1 : threads, [&](std::size_t begin, std::size_t end) {
+        Group<T> group(P, M, K, v.data(), half_v.data(), few ? threads : 1);
         group.fill(begin, end);
         std::int64_t done = 0;
         std::int64_t count = adaptive ? std::min(kFirstRound, last) : last;

@@ -4,8 +4,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "games/game_workspace.hpp"
+#include "games/small_games.hpp"
+#include "games/wide_game.hpp"
 #include "runtime/parallel_for.hpp"
 
 namespace credalens {
@@ -45,9 +48,52 @@ void partition_by_violation(const GameWorkspace& g, int* list, int count, int fi
 
 namespace credalens {
 
+namespace {
+
+// The buffers of one thread; those of all columns of a wide game are rarely needed.
+struct WideWorkspace {
+    WideWorkspace(int M, int K) : wide(M, K) {}
+    WideGame wide;
+    std::optional<GameWorkspace> dense;
+};
+
 template <class T>
-void solve_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
-                 double* weights, double* dual, int threads) {
+void solve_wide_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
+                      double* weights, double* dual, int threads) {
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    parallel_for(
+        n, Grain(1), threads, [&] { return WideWorkspace(M, K); },
+        [&](WideWorkspace& own, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                WideGame& wide = own.wide;
+                const bool solved = solve_wide_game(A + i * size, M, K, wide);
+                if (!solved) {
+                    if (!own.dense) own.dense.emplace(M, K);
+                    CREDALENS_DISPATCH(solve_game, A + i * size, *own.dense);
+                }
+                value[i] = solved ? wide.value : own.dense->upper;
+                gap[i] = solved ? wide.gap : std::max(value[i] - own.dense->lower, 0.0);
+                if (weights)
+                    std::copy_n(solved ? wide.weights.data() : own.dense->weights, M,
+                                weights + i * M);
+                if (!dual) continue;
+                double* q = dual + i * K;
+                if (!solved) {
+                    std::copy_n(own.dense->dual, K, q);
+                    continue;
+                }
+                std::fill_n(q, K, 0.0);
+                for (std::size_t j = 0; j < wide.columns.size(); ++j)
+                    q[wide.columns[j]] = wide.dual[j];
+            }
+        });
+}
+
+}  // namespace
+
+template <class T>
+void solve_single_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
+                        double* weights, double* dual, int threads) {
     const std::size_t size = static_cast<std::size_t>(M) * K;
     parallel_for(
         n, Grain(1 + 4096 / size), threads, [&] { return GameWorkspace(M, K); },
@@ -62,9 +108,29 @@ void solve_games(const T* A, std::size_t n, int M, int K, double* value, double*
         });
 }
 
+template <class T>
+void solve_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
+                 double* weights, double* dual, int threads) {
+    if (is_wide(M, K)) return solve_wide_games(A, n, M, K, value, gap, weights, dual, threads);
+    if (!is_small_game(M, K))
+        return solve_single_games(A, n, M, K, value, gap, weights, dual, threads);
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    parallel_for(n, Grain::multiple_of_lanes((std::size_t{1} << 14) / size), threads,
+                 [&](std::size_t begin, std::size_t end) {
+                     solve_small_games(A + begin * size, end - begin, M, K,
+                                       {nullptr, value + begin, gap + begin,
+                                        weights ? weights + begin * M : nullptr,
+                                        dual ? dual + begin * K : nullptr});
+                 });
+}
+
 template void solve_games<float>(const float*, std::size_t, int, int, double*, double*, double*,
                                  double*, int);
 template void solve_games<double>(const double*, std::size_t, int, int, double*, double*, double*,
                                   double*, int);
+template void solve_single_games<float>(const float*, std::size_t, int, int, double*, double*,
+                                        double*, double*, int);
+template void solve_single_games<double>(const double*, std::size_t, int, int, double*, double*,
+                                         double*, double*, int);
 
 }  // namespace credalens

@@ -6,8 +6,9 @@
 //
 // A pure saddle point is found in one pass over A and has gap 0. Any other game is the linear
 // program max sum x, A^T x <= 1, x >= 0  (optimum 1 / v, w = v x), solved by a dense simplex
-// method. The result is certified on A itself: `value` is attained by the weights, and no weights
-// attain less than `value - gap`.
+// method: small games one per lane (small_games.hpp), others one after the other. The result is
+// certified on A itself: `value` is attained by the weights, and no weights attain less than
+// `value - gap`.
 #pragma once
 
 #include <cstddef>
@@ -30,5 +31,10 @@ namespace credalens {
 template <class T>
 void solve_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
                  double* weights, double* dual, int threads);
+
+// The same by the solver of single games, for any shape.
+template <class T>
+void solve_single_games(const T* A, std::size_t n, int M, int K, double* value, double* gap,
+                        double* weights, double* dual, int threads);
 
 }  // namespace credalens

@@ -191,6 +191,7 @@ CREDALENS_INLINE void primal_simplex(GameWorkspace& g, int first, const Toleranc
     const int max_degenerate = g.columns + g.rows;
     int degenerate = 0;
     for (int step = 0; step < 50 * max_degenerate; ++step) {
+        if (step % 16 == 15) check_interrupt();
         const bool bland = degenerate > max_degenerate;
         const int c = step == 0 && first >= 0 ? first : entering_column(g, bland, tol);
         if (c < 0) return;
@@ -227,6 +228,7 @@ CREDALENS_INLINE int dual_entering_column(const GameWorkspace& g, int r, const T
 CREDALENS_INLINE bool dual_simplex(GameWorkspace& g, const Tolerance& tol) {
     double* b = right_hand_side(g);
     for (int step = 0; step < 2 * (g.columns + g.rows) + 20; ++step) {
+        if (step % 16 == 15) check_interrupt();
         const double lowest = extreme(b, g.rows, -1.0);
         if (!(lowest < -tol.negative)) return true;
         const int r = index_of(lowest, b, g.rows);
@@ -261,6 +263,7 @@ CREDALENS_INLINE void refactor(GameWorkspace& g) {
         if (is_slack(g, g.nonbasic[j])) block_rows[tight++] = g.nonbasic[j] - g.columns;
     reset_tableau(g, g.row_index, g.rows);
     for (; size > 0; --size) {
+        check_interrupt();
         double largest = 1e-13;
         int best_column = -1, best_row = -1;
         for (int k = 0; k < size; ++k) {

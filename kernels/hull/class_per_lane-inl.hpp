@@ -49,11 +49,14 @@ struct PairSearch {
 struct ClassPerLane {
     int M, K, vectors;  // the last vector of a row ends at class K and may overlap the previous one
     Mask repeated;
-    Vec top = {}, *sums, *low, *half_sums, *rows, *pairs;
+    Vec top = {}, best = {}, smallest = {}, lower_sum = {};
+    Vec *sums, *half_sums, *low, *rows, *pairs;
 
+    // Scratch memory of 2 M vectors and, for `read`, those of a row; for `diameter`, those of a
+    // block of all rows and of all pairs.
     CREDALENS_INLINE ClassPerLane(int M, int K, Vec* scratch)
         : M(M), K(K), vectors((K + kLanes - 1) / kLanes), repeated(repeated_lanes(K)),
-          sums(scratch), low(sums + M), half_sums(low + vectors), rows(half_sums + M),
+          sums(scratch), half_sums(sums + M), low(half_sums + M), rows(low + block()),
           pairs(rows + static_cast<std::size_t>(M) * block()) {}
 
     // Vectors of each row that are processed at a time, so that all rows stay in the first-level
@@ -68,19 +71,28 @@ struct ClassPerLane {
         int m = 0;
         for (; m + 4 <= M; m += 4) read_rows<4, kKeep>(P, m, from, to);
         for (; m < M; ++m) read_rows<1, kKeep>(P, m, from, to);
+        for (int b = from; b < to; ++b) {
+            const Vec x = low[b - from];
+            best = b == 0 ? x : max(x, best);
+            smallest = b == 0 ? x : min(x, smallest);
+            const Vec counted_once = b + 1 == vectors ? zero_where(repeated, x) : x;
+            lower_sum = b == 0 ? counted_once : lower_sum + counted_once;
+        }
     }
 
     // The diameter and, unless `pair` is nullptr, the pair that attains it. The next instance is
     // prefetched unless this is the last one.
     template <class T>
-    CREDALENS_INLINE double diameter(const T* P, bool last, std::int64_t* pair) {
+    CREDALENS_INLINE double diameter(const T* P, bool last, std::int64_t* pair,
+                                     const ReadObserver& observer) {
         const std::size_t size = static_cast<std::size_t>(M) * K;
         Prefetcher prefetcher(P + size, last ? 0 : size);
         if (!pair && M >= kMinMembersByMax) {
-            const double largest = max_pair_sum(P, DifferenceByMax{half_sums}, prefetcher);
+            const double largest =
+                max_pair_sum(P, DifferenceByMax{half_sums}, prefetcher, observer);
             if (!(largest < kMinDistanceByMax * largest_row_sum())) return largest;
         }
-        const double largest = max_pair_sum(P, AbsoluteDifference(), prefetcher);
+        const double largest = max_pair_sum(P, AbsoluteDifference(), prefetcher, observer);
         if (pair) {
             pair[0] = pair[1] = 0;  // of a single row
             PairSearch search{reinterpret_cast<const double*>(pairs), largest, pair};
@@ -90,26 +102,22 @@ struct ClassPerLane {
     }
 
     CREDALENS_INLINE InstanceExtremes extremes(double tolerance) const {
-        Vec best = low[vectors - 1], smallest = best, sum = zero_where(repeated, best);
-        for (int b = 0; b + 1 < vectors; ++b) {
-            best = max(low[b], best);
-            smallest = min(low[b], smallest);
-            sum += low[b];
-        }
         Mask valid = smallest >= 0.0;
         if (tolerance >= 0)
             for (int m = 0; m < M; m += kLanes)
                 valid &= near_one(row_sums(sums + m, M - m), tolerance);
-        return {reduce_max(best), reduce_max(top), reduce_sum(sum), !any(~valid)};
+        return {reduce_max(best), reduce_max(top), reduce_sum(lower_sum), !any(~valid)};
     }
 
 private:
     // The largest sum of a term over pairs of rows; reads all rows, as above.
     template <class Term, class T>
-    CREDALENS_INLINE double max_pair_sum(const T* P, const Term& term, Prefetcher& prefetcher) {
+    CREDALENS_INLINE double max_pair_sum(const T* P, const Term& term, Prefetcher& prefetcher,
+                                         const ReadObserver& observer) {
         for (int from = 0; from < vectors; from += block()) {
             const int to = vectors - from < block() ? vectors : from + block();
             read<true>(P, from, to);
+            if (observer.function) observer.function(observer.context, std::min(to * kLanes, K));
             PairList list{from == 0, pairs, prefetcher};
             accumulate_pairs(term, rows, M, to - from, list);
         }
@@ -162,7 +170,7 @@ private:
                 if constexpr (kKeep) keep[static_cast<std::size_t>(r) * width] = counted_once;
             }
             ++keep;
-            low[b] = m == 0 ? smallest : min(smallest, low[b]);
+            low[b - from] = m == 0 ? smallest : min(smallest, low[b - from]);
             top = max(largest, top);
         };
         for (int b = from; b < whole; ++b) read_vector(b, b * kLanes, Mask{});
@@ -200,8 +208,8 @@ CREDALENS_INLINE InstanceExtremes extremes_member_per_lane(const T* P, int M, in
     return {reduce_max(best), reduce_max(top), sum, !any(~valid)};
 }
 
-// As `closed_forms` without a diameter, on one thread; M + 2 K vectors of scratch memory. Returns
-// the first instance with an invalid row, or `count`.
+// As `closed_forms` without a diameter, on one thread; scratch memory as for ClassPerLane, or 2 K
+// vectors for fewer classes than lanes. Returns the first instance with an invalid row, or `count`.
 template <class T>
 std::size_t extremes_class_per_lane(const T* P, std::size_t count, int M, int K,
                                     const ClosedForms& out, double tolerance, double* scratch) {
@@ -229,7 +237,7 @@ std::size_t closed_forms_class_per_lane(const T* P, std::size_t count, int M, in
     ClassPerLane classes(M, K, reinterpret_cast<Vec*>(scratch));
     for (std::size_t i = 0; i < count; ++i, P += static_cast<std::size_t>(M) * K) {
         const ClosedForms own = out.from(i);
-        *own.diameter = classes.diameter(P, i + 1 == count, own.pairs);
+        *own.diameter = classes.diameter(P, i + 1 == count, own.pairs, own.observer);
         if (!classes.extremes(tolerance).store_to(own, tolerance)) return i;
     }
     return count;

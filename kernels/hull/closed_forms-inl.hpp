@@ -5,43 +5,51 @@
 #include "simd/transpose-inl.hpp"
 #include "hull/pairs-inl.hpp"
 
-// Extremes over the M rows of every instance: the largest minimum and the largest maximum of a
-// class, the smallest entry, the sum of the minima and, if kRowSums, the sums of the rows. Four
-// classes at a time, so that the sum of a row is loaded once for four entries.
+// Extremes over the M rows of every instance: the largest minimum of a class, the largest and the
+// smallest maximum of a row, the smallest entry, the sum of the minima and, if kRowSums, the sums of
+// the rows. Four classes at a time, so that what belongs to a row is loaded once for four entries.
 template <bool kRowSums>
 struct ClassExtremes {
-    Vec max_lower, max_upper, smallest, lower_sum;
+    Vec max_lower, max_upper, min_upper, smallest, lower_sum;
 
-    CREDALENS_INLINE void compute(const Vec* rows, int M, int K, Vec* sums) {
-        max_lower = max_upper = smallest = rows[0];
+    CREDALENS_INLINE void compute(const Vec* rows, int M, int K, Vec* sums, Vec* tops) {
+        max_lower = smallest = rows[0];
         lower_sum = Vec{};
-        if constexpr (kRowSums)
-            for (int m = 0; m < M; ++m) sums[m] = Vec{};
+        for (int m = 0; m < M; ++m) {
+            if constexpr (kRowSums) sums[m] = Vec{};
+            tops[m] = rows[static_cast<std::size_t>(m) * K];
+        }
         int y = 0;
-        for (; y + 4 <= K; y += 4) add_classes<4>(rows + y, M, K, y == 0, sums);
-        if (y + 2 <= K) add_classes<2>(rows + y, M, K, y == 0, sums), y += 2;
-        if (y < K) add_classes<1>(rows + y, M, K, y == 0, sums);
+        for (; y + 4 <= K; y += 4) add_classes<4>(rows + y, M, K, y == 0, sums, tops);
+        if (y + 2 <= K) add_classes<2>(rows + y, M, K, y == 0, sums, tops), y += 2;
+        if (y < K) add_classes<1>(rows + y, M, K, y == 0, sums, tops);
+        max_upper = min_upper = tops[0];
+        for (int m = 1; m < M; ++m) {
+            max_upper = max(tops[m], max_upper);
+            min_upper = min(tops[m], min_upper);
+        }
     }
 
 private:
     template <int kClasses>
-    CREDALENS_INLINE void add_classes(const Vec* rows, int M, int K, bool first, Vec* sums) {
+    CREDALENS_INLINE void add_classes(const Vec* rows, int M, int K, bool first, Vec* sums,
+                                      Vec* tops) {
         const Vec one = opaque_one();
-        Vec low[kClasses], high[kClasses];
-        for (int i = 0; i < kClasses; ++i) low[i] = high[i] = rows[i];
+        Vec low[kClasses];
+        for (int i = 0; i < kClasses; ++i) low[i] = rows[i];
         for (int m = 0; m < M; ++m, rows += K) {
-            Vec sum = rows[0];
+            Vec sum = rows[0], top = tops[m];
             for (int i = 0; i < kClasses; ++i) {
                 const Vec x = rows[i];
                 low[i] = min(x, low[i]);
-                high[i] = max(x, high[i]);
+                top = max(x, top);
                 if (kRowSums && i > 0) sum = add_by_fma(sum, x, one);
             }
+            tops[m] = top;
             if constexpr (kRowSums) sums[m] = add_by_fma(sums[m], sum, one);
         }
         for (int i = 0; i < kClasses; ++i) {
             max_lower = first && i == 0 ? low[i] : max(low[i], max_lower);
-            max_upper = max(high[i], max_upper);
             smallest = min(low[i], smallest);
             lower_sum += low[i];
         }
@@ -68,19 +76,19 @@ inline Vec diameter_and_pairs(const Vec* rows, int M, int K, std::size_t count,
 }
 
 // `count` instances on one thread; returns the first with an invalid row, or `count`. The scratch
-// memory has M (K + 1) vectors.
+// memory has M (K + 2) vectors.
 template <bool kRowSums, class T>
 std::size_t instance_per_lane(const T* P, std::size_t count, int M, int K, const ClosedForms& out,
                               double tolerance, double* scratch) {
     const bool by_max = kRowSums && M >= kMinMembersByMax;
     const std::size_t size = static_cast<std::size_t>(M) * K;
     Vec* sums = reinterpret_cast<Vec*>(scratch);
-    Vec* rows = sums + M;
+    Vec *tops = sums + M, *rows = tops + M;
     for (std::size_t first = 0; first < count; first += kLanes) {
         const std::size_t left = count - first;
         LanePointers<T>(P + first * size, size, left).load_all(size, rows, kLanes * size);
         ClassExtremes<kRowSums> extremes;
-        if (kRowSums || out.has_bounds()) extremes.compute(rows, M, K, sums);
+        if (kRowSums || out.has_bounds()) extremes.compute(rows, M, K, sums, tops);
         if (kRowSums && tolerance >= 0) {
             Mask valid = extremes.smallest >= 0.0;
             for (int m = 0; m < M; ++m) valid &= near_one(sums[m], tolerance);
@@ -91,6 +99,7 @@ std::size_t instance_per_lane(const T* P, std::size_t count, int M, int K, const
         if (out.max_lower) store_n(out.max_lower + first, extremes.max_lower, left);
         if (out.max_upper) store_n(out.max_upper + first, extremes.max_upper, left);
         if (out.lower_sum) store_n(out.lower_sum + first, extremes.lower_sum, left);
+        if (out.min_upper) store_n(out.min_upper + first, extremes.min_upper, left);
         if (!out.diameter) continue;
         const Prefetcher prefetcher = Prefetcher::after(P + first * size, size, left);
         store_n(out.diameter + first,

@@ -36,15 +36,20 @@ constexpr int class_block(int M) {
     return kMaxLanes * std::max(320 / M, 16);
 }
 
-std::size_t class_per_lane_vectors(int M, int K) {
-    const std::size_t rows = M, block = class_block(M) / kMaxLanes, vectors = K / kMaxLanes + 2;
-    return 2 * rows + vectors + rows * block + rows * rows / 2 + 1;
+std::size_t class_per_lane_vectors(int M) {
+    const std::size_t rows = M, block = class_block(M) / kMaxLanes;
+    return 2 * rows + (rows + 1) * block + rows * rows / 2 + 1;
+}
+
+std::size_t extremes_vectors(int M, int K) {
+    const std::size_t rows = M;
+    return 2 * rows + 2 * std::min(K, kMaxLanes) + K / kMaxLanes + 2;
 }
 
 // Scratch memory of one thread for instances that are processed one after the other.
 struct DiameterWorkspace {
     DiameterWorkspace(int M, int K, PairMethod method, bool diameter)
-        : extremes(vector_scratch(M + 2 * static_cast<std::size_t>(K))),
+        : extremes(vector_scratch(extremes_vectors(M, K))),
           rows(diameter && method != PairMethod::signs
                    ? static_cast<std::size_t>(M) * padded_size(K)
                    : 0),
@@ -137,7 +142,9 @@ std::int64_t in_one_pass(const T* P, std::size_t n, int M, int K, const ClosedFo
     FirstInvalid invalid;
     parallel_for(
         n, classes_in_lanes ? Grain(1 + grain) : Grain::multiple_of_lanes(grain), threads,
-        [&] { return vector_scratch(classes_in_lanes ? class_per_lane_vectors(M, K) : size + M); },
+        [&] {
+            return vector_scratch(classes_in_lanes ? class_per_lane_vectors(M) : size + 2 * M);
+        },
         [&](AlignedBuffer& scratch, std::size_t begin, std::size_t end) {
             if (invalid.found_up_to(begin)) return;
             const T* first = P + begin * size;
@@ -200,6 +207,7 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
     const bool classes_in_lanes =
         out.diameter && (size > kMaxInstancePerLane ||
                          (K >= kMinClassesInLanes && M <= kMaxMembersOfClassesInLanes));
+    if (out.min_upper) return in_one_pass(P, n, M, K, out, false, threads, tolerance);
     if (out.diameter ? all_pairs && (K >= kMaxLanes || !classes_in_lanes) : few_entries)
         return in_one_pass(P, n, M, K, out, classes_in_lanes, threads, tolerance);
     return in_two_passes(P, n, M, K, out, method, forced, threads, tolerance);

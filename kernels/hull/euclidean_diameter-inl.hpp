@@ -63,7 +63,8 @@ double squared_diameter(const T* P, int M, int K, const double* V, int r, double
             }
     }
     double best = 0;
-    for (int i = 0; i < M; ++i)
+    for (int i = 0; i < M; ++i) {
+        check_interrupt();
         for (int j = i + 1; j < M; ++j) {
             const double* a = points + static_cast<std::size_t>(i) * r;
             const double* b = points + static_cast<std::size_t>(j) * r;
@@ -74,5 +75,6 @@ double squared_diameter(const T* P, int M, int K, const double* V, int r, double
             }
             best = std::max(best, reduce_sum(sum));
         }
+    }
     return best;
 }

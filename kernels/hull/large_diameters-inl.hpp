@@ -95,8 +95,10 @@ inline double sorted_diameter(const Vec* rows, int M, int vectors, bool forced, 
         for (int j = i + 1; j < probed; ++j) compare(i, j);
     if (!forced && share_of_pairs_above(best, radius, order, M) > kMaxSortedShare)
         return all_pairs_diameter(rows, M, vectors, half_sums, pair);
-    for (int i = 0; i < M; ++i)
+    for (int i = 0; i < M; ++i) {
+        check_interrupt();
         for (int j = i + 1; j < M && radius[order[i]] + radius[order[j]] > best; ++j) compare(i, j);
+    }
     return best;
 }
 
@@ -140,6 +142,7 @@ double sign_diameter(const T* P, int M, int K, DiameterWorkspace& ws, std::int64
                 columns[y * kSignMembers + m] =
                     P[static_cast<std::size_t>(std::min(first + m, M - 1)) * K + y];
         std::copy_n(columns, members, levels);
+        check_interrupt();
         for (unsigned pattern = 0; pattern < (1u << depth); ++pattern) {
             // Bit 0 of the pattern is the sign of the deepest level: only the levels below the
             // highest bit that changed are computed again.

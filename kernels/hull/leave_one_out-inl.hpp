@@ -179,6 +179,7 @@ template <class T>
 CREDALENS_INLINE void all_distances(const T* P, int M, int K, Vec* block, double* distance) {
     const std::size_t stride = padded_size(M), row = K;
     for (int j = 0; j < M; j += kLanes) {
+        check_interrupt();
         LanePointers<T>(P + j * row, row, static_cast<std::size_t>(M - j)).load_all(row, block);
         const int rows = std::min(M, j + kLanes);
         int i = 0;

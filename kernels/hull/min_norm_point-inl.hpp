@@ -115,6 +115,7 @@ CREDALENS_INLINE void solve(Workspace& ws, double& value, double& gap) {
     for (int left = 50 + 20 * ws.max_active; left > 0 && gap > kGapGoal * value; --left) {
         if (ws.is_active[best] || static_cast<int>(ws.active.size()) == ws.max_active) break;
         const double before = value;
+        if (left % 4 == 0) check_interrupt();
         activate(ws, best);
         reduce(ws);
         gap = evaluate(ws, best, value);

@@ -37,12 +37,14 @@ CREDALENS_INLINE bool has_mass_on_marked(Workspace& ws) {
 
 CREDALENS_INLINE double log_divergence(Workspace& ws) {
     for (int q = 0; q < ws.M; ++q) {
+        if (q % 64 == 63) check_interrupt();
         if (!log_row(ws.row(q), ws.K, ws.log_row(q))) continue;
         for (int y = 0; y < ws.K; ++y) ws.marks()[y] = ws.row(q)[y] == 0;
         if (has_mass_on_marked(ws)) return __builtin_inf();
     }
     double best = 0;
     for (int m = 0; m < ws.M; ++m) {
+        if (m % 16 == 15) check_interrupt();
         const double own = dot_padded(ws.row(m), ws.log_row(m), ws.stride);
         for (int q = 0; q < ws.M; ++q)
             best = std::max(best, own - dot_padded(ws.row(m), ws.log_row(q), ws.stride));
@@ -52,7 +54,8 @@ CREDALENS_INLINE double log_divergence(Workspace& ws) {
 
 CREDALENS_INLINE double brier_divergence(Workspace& ws) {
     double best = 0;
-    for (int m = 0; m < ws.M; ++m)
+    for (int m = 0; m < ws.M; ++m) {
+        if (m % 16 == 15) check_interrupt();
         for (int q = m + 1; q < ws.M; ++q) {
             const double *a = ws.row(m), *b = ws.row(q);
             EightSums sums;
@@ -63,6 +66,7 @@ CREDALENS_INLINE double brier_divergence(Workspace& ws) {
                 }
             best = std::max(best, sums.total());
         }
+    }
     return best;
 }
 
@@ -70,12 +74,14 @@ CREDALENS_INLINE double spherical_divergence(Workspace& ws) {
     for (int m = 0; m < ws.M; ++m)
         ws.norm[m] = std::sqrt(dot_padded(ws.row(m), ws.row(m), ws.stride));
     double best = 0;
-    for (int m = 0; m < ws.M; ++m)
+    for (int m = 0; m < ws.M; ++m) {
+        if (m % 16 == 15) check_interrupt();
         for (int q = m + 1; q < ws.M; ++q) {
             const double product = dot_padded(ws.row(m), ws.row(q), ws.stride);
             best = std::max(
                 {best, ws.norm[m] - product / ws.norm[q], ws.norm[q] - product / ws.norm[m]});
         }
+    }
     return best;
 }
 

@@ -63,6 +63,8 @@ struct DifferenceByMax {
 // of the largest row sum are computed again without them.
 constexpr int kMinMembersByMax = 4;
 constexpr double kMinDistanceByMax = 0x1p-26;
+// The pairs of so many members take less than a second, whatever the number of classes.
+constexpr int kMaxUninterrupted = 64;
 
 // Consumers of the sums. Each has consume(sum, i, j) and prefetch_next().
 
@@ -145,6 +147,7 @@ CREDALENS_INLINE void accumulate_last_tile(const Term& term, const Vec* rows, in
 template <class Term, class Consumer>
 void accumulate_pairs(const Term& term, const Vec* rows, int M, int K, Consumer& consumer) {
     for (int i = 0; i + 1 < M; i += 2) {
+        if (M > kMaxUninterrupted) check_interrupt();
         int j = i + 2;
         if (M - j < 4) {
             accumulate_last_tile<true>(term, rows, M, K, i, j, consumer);

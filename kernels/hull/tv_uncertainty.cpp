@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "games/matrix_game.hpp"
+#include "games/small_games.hpp"
+#include "games/wide_game.hpp"
 #include "hull/closed_forms.hpp"
+#include "hull/majority_vote.hpp"
 #include "runtime/first_invalid.hpp"
 #include "runtime/parallel_for.hpp"
 
@@ -35,6 +38,55 @@ void finalize(const Uncertainty& out, std::size_t begin, std::size_t end, int K)
         out.epistemic[i] = K == 1 ? 0.0 : out.epistemic[i] / 4;
 }
 
+// The value of the game between the extremes, and all results of the instances from begin to end.
+void finish_games(const Uncertainty& out, std::size_t begin, std::size_t end, int K) {
+    // Rounding must not violate the order of the bounds.
+    for (std::size_t i = begin; i < end; ++i)
+        out.upper[i] = std::min(std::max(out.upper[i], out.total[i]), out.lower[i]);
+    finalize(out, begin, end, K);
+}
+
+// Instances that do not fit into the second-level cache: the first pass of the game follows that of
+// the closed forms through the classes, so that memory is read once.
+template <class T>
+std::int64_t large_instances(const T* P, std::size_t n, int M, int K, const Uncertainty& out,
+                             int threads, double tolerance) {
+    struct Survey {
+        const T* instance;
+        WideGame& game;
+        int M, K;
+        static void read(void* context, int classes) {
+            const Survey& own = *static_cast<Survey*>(context);
+            survey_wide_game(own.instance, own.M, own.K, classes, own.game);
+        }
+    };
+    const std::size_t size = static_cast<std::size_t>(M) * K;
+    FirstInvalid first;
+    parallel_for(
+        n, Grain(1), threads, [&] { return WideGame(M, K); },
+        [&](WideGame& game, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end && !first.found_up_to(i); ++i) {
+                const T* instance = P + i * size;
+                Survey survey{instance, game, M, K};
+                ClosedForms forms{out.total + i, out.lower + i,
+                                  out.epistemic ? out.epistemic + i : nullptr};
+                forms.observer = {&Survey::read, &survey};
+                game.surveyed = 0;
+                if (closed_forms(instance, 1, M, K, forms, PairMethod::automatic, 1, tolerance) >= 0)
+                    return first.record(i);
+                if (out.vote) majority_vote(instance, 1, M, K, out.vote + i, nullptr, 1);
+                if (solve_wide_game(instance, M, K, game)) {
+                    out.upper[i] = game.value;
+                    out.gap[i] = game.gap;
+                } else {
+                    solve_games(instance, 1, M, K, out.upper + i, out.gap + i, nullptr, nullptr, 1);
+                }
+                finish_games(out, i, i + 1, K);
+            }
+        });
+    return first.value();
+}
+
 }  // namespace
 
 template <class T>
@@ -50,20 +102,27 @@ std::int64_t tv_uncertainty(const T* P, std::size_t n, int M, int K, const Uncer
         return invalid;
     }
     const std::size_t size = static_cast<std::size_t>(M) * K;
+    if (is_wide(M, K) && cache_block(size * sizeof(T)) == 1)
+        return large_instances(P, n, M, K, out, threads, tolerance);
+    const bool small = is_small_game(M, K);
     FirstInvalid first;
     parallel_for(
         n, cache_block(size * sizeof(T)), threads, [&](std::size_t begin, std::size_t end) {
             if (first.found_up_to(begin)) return;
             const T* block = P + begin * size;
-            const std::int64_t invalid = closed_forms(block, end - begin, M, K, forms.from(begin),
-                                                      PairMethod::automatic, 1, tolerance);
+            const std::size_t count = end - begin;
+            double *upper = out.upper + begin, *gap = out.gap + begin;
+            ClosedForms own = forms.from(begin);
+            if (small) own.min_upper = gap;
+            const std::int64_t invalid =
+                closed_forms(block, count, M, K, own, PairMethod::automatic, 1, tolerance);
             if (invalid >= 0) return first.record(begin + invalid);
-            solve_games(block, end - begin, M, K, out.upper + begin, out.gap + begin, nullptr,
-                        nullptr, 1);
-            // Rounding must not violate the order of the bounds.
-            for (std::size_t i = begin; i < end; ++i)
-                out.upper[i] = std::min(std::max(out.upper[i], out.total[i]), out.lower[i]);
-            finalize(out, begin, end, K);
+            if (out.vote) majority_vote(block, count, M, K, out.vote + begin, nullptr, 1);
+            if (small)
+                solve_small_games(block, count, M, K, {out.total + begin, upper, gap});
+            else
+                solve_games(block, count, M, K, upper, gap, nullptr, nullptr, 1);
+            finish_games(out, begin, end, K);
         });
     return first.value();
 }

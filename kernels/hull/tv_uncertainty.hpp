@@ -12,9 +12,11 @@ namespace credalens {
 //   total     = 1 - max_lower,  lower = 1 - max_upper,  upper = 1 - value of the game,
 //   epistemic = diameter / 4,   gap   = duality gap of the game.
 // No result is negative, lower <= upper <= total, and all are 0 for a single class. An output that
-// is nullptr is not computed; `upper` requires total, lower and gap.
+// is nullptr is not computed; `upper` requires total, lower and gap. `vote` is the majority vote, for
+// which instances are read while they are in the cache; it requires `upper`.
 struct Uncertainty {
     double *total, *lower, *upper, *epistemic, *gap;
+    std::int64_t* vote = nullptr;
 };
 
 // Validates rows, and returns, as `closed_forms`.

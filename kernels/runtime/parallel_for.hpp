@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <thread>
 
+#include "runtime/interrupt.hpp"
 #include "runtime/thread_pool.hpp"
 
 namespace credalens {
@@ -35,7 +37,7 @@ struct Grain {
 
 // Calls body(workspace, begin, end) on disjoint ranges that cover [0, n), where each thread has a
 // workspace of its own from make(). A range has between one and two chunks. If a chunk is a
-// multiple of eight, every range begins at one.
+// multiple of eight, every range begins at one. Throws Interrupted if a signal raises an error.
 template <class Make, class Body>
 void parallel_for(std::size_t n, Grain grain, int threads, const Make& make, const Body& body) {
     if (n == 0) return;
@@ -49,12 +51,18 @@ void parallel_for(std::size_t n, Grain grain, int threads, const Make& make, con
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;
     std::atomic<bool> failed{false};
+    InterruptibleCall own, *outer = InterruptibleCall::current();
+    InterruptibleCall* const call = outer ? outer : &own;
+    const auto caller = std::this_thread::get_id();
     auto work = [&] {
+        const bool is_caller = std::this_thread::get_id() == caller;
         try {
+            const InterruptibleCall::Scope scope(call, is_caller && !outer);
             auto workspace = make();
             for (;;) {
                 const std::size_t range = next.fetch_add(1, std::memory_order_relaxed);
                 if (range >= ranges || failed.load(std::memory_order_relaxed)) return;
+                if (range > 0) check_interrupt();
                 body(workspace, range * length, std::min(n, (range + 1) * length));
             }
         } catch (...) {

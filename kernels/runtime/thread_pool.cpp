@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <stdexcept>
@@ -39,13 +41,41 @@ int requested_threads() {
     return static_cast<int>(number);
 }
 
-int available_cpus() {
-#if defined(__linux__)
-    cpu_set_t cpus;
-    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return CPU_COUNT(&cpus);
-#endif
-    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+// The first number of OMP_NUM_THREADS, which joblib and Dask set in their workers; 0 if it has none.
+int openmp_threads() {
+    const char* text = std::getenv("OMP_NUM_THREADS");
+    const long number = text ? std::strtol(text, nullptr, 10) : 0;
+    return number >= 1 && number <= 100'000'000 ? static_cast<int>(number) : 0;
 }
+
+// CPUs that the control group of this process may use, INT_MAX without a limit: "quota period" in
+// one file (version 2), or one file each.
+int control_group_cpus() {
+#if defined(__linux__)
+    const auto read = [](const char* path, double* quota, double* period) {
+        std::ifstream file(path);
+        return static_cast<bool>(period ? file >> *quota >> *period : file >> *quota);
+    };
+    double quota = 0, period = 0;
+    const bool known = read("/sys/fs/cgroup/cpu.max", &quota, &period) ||
+                       (read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", &quota, nullptr) &&
+                        read("/sys/fs/cgroup/cpu/cpu.cfs_period_us", &period, nullptr));
+    if (known && quota > 0 && period > 0) return std::max(1, static_cast<int>(quota / period + 0.5));
+#endif
+    return std::numeric_limits<int>::max();
+}
+
+int available_cpus() {
+    static const int limit = control_group_cpus();
+    int cpus = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) cpus = CPU_COUNT(&allowed);
+#endif
+    return std::min(cpus, limit);
+}
+
+std::atomic<int> thread_limit{0};  // of set_num_threads
 
 // How long a thread spins before it sleeps: longer than a loop in Python takes from one call to the
 // next. To wake a thread, and an idle CPU, takes longer.
@@ -199,16 +229,19 @@ void run_on_pool(std::size_t others, void (*work)(void*), void* argument) {
     pool().run(others, work, argument);
 }
 
+void set_num_threads(int threads) {
+    thread_limit = threads;
+}
+
 int default_num_threads() {
-    const int requested = requested_threads();
-    return requested ? requested : available_cpus();
+    for (const int threads : {thread_limit.load(), requested_threads(), openmp_threads()})
+        if (threads > 0) return threads;
+    return available_cpus();
 }
 
 int resolve_threads(int threads, std::size_t useful) {
     if (threads > 0) return threads;
-    const int requested = requested_threads();
-    if (requested) return requested;
-    return useful > 1 ? available_cpus() : 1;
+    return useful > 1 ? default_num_threads() : 1;
 }
 
 }  // namespace credalens

@@ -9,12 +9,17 @@
 
 namespace credalens {
 
-// The value of the environment variable CREDALENS_NUM_THREADS or, if it is not set, the number of
-// CPUs that this process may use. Throws std::invalid_argument if the value is not an integer >= 1.
+// The number of threads of set_num_threads, of the environment variable CREDALENS_NUM_THREADS, of
+// OMP_NUM_THREADS, or the number of CPUs that this process may use by its affinity and its control
+// group: the first of them that is set. Throws std::invalid_argument if CREDALENS_NUM_THREADS is
+// not an integer >= 1.
 int default_num_threads();
 
-// `threads` or, if that is 0, the default. The number of CPUs is not queried if `useful` is 1: the
-// system call takes as long as a small instance.
+// Sets the default for this process; 0 removes it.
+void set_num_threads(int threads);
+
+// `threads` or, if that is 0, the default. The environment and the number of CPUs are not queried
+// if `useful` is 1: that would take as long as a small instance.
 int resolve_threads(int threads, std::size_t useful);
 
 // Calls work(argument) on this thread and on up to `others` threads of the pool, and returns when

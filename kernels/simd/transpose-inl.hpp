@@ -70,6 +70,11 @@ struct LanePointers {
             row[i] = first + (i < count ? i : count - 1) * stride;
     }
 
+    // The rows at `count` addresses, likewise.
+    CREDALENS_INLINE LanePointers(const T* const* rows, std::size_t count) {
+        for (std::size_t i = 0; i < kLanes; ++i) row[i] = rows[i < count ? i : count - 1];
+    }
+
     CREDALENS_INLINE void advance(std::size_t entries) {
         for (int i = 0; i < kLanes; ++i) row[i] += entries;
     }

@@ -27,6 +27,9 @@ def closed_forms(
     method: int = 0,
 ) -> int: ...
 def class_bounds(members: _Float, lower: _Out | None, upper: _Out | None, threads: int) -> None: ...
+def majority_vote(
+    members: _Float, vote: NDArray[int64] | None, argmax: NDArray[int32] | None, threads: int
+) -> None: ...
 def kolmogorov_diameter(members: _Float, diameter: _Out, threads: int) -> None: ...
 def tree_wasserstein_diameter(
     members: _Float,
@@ -60,6 +63,7 @@ def tv_uncertainty(
     gap: _Out | None,
     threads: int,
     tolerance: float = -1.0,
+    vote: NDArray[int64] | None = None,
 ) -> int: ...
 def leave_one_out(
     members: _Float,
@@ -180,8 +184,81 @@ def tv_vjp(
 def hartley_vjp(
     members: _Float, w: _Out, cotangent: _Out, gradient: _Float, threads: int
 ) -> None: ...
+def hull_line(
+    members: _Float,
+    order: NDArray[int64],
+    position: _Out,
+    total: _Out | None,
+    lower: _Out | None,
+    upper: _Out | None,
+    gap: _Out | None,
+    weights: _Out | None,
+    decision: _Out | None,
+    threads: int,
+) -> None: ...
+def tree_costs(
+    members: _Float,
+    order: NDArray[int64],
+    start: NDArray[int64],
+    stop: NDArray[int64],
+    length: _Out,
+    costs: _Out,
+    threads: int,
+) -> None: ...
+def box_line(
+    kolmogorov: bool,
+    low: _Out,
+    high: _Out,
+    order: NDArray[int64],
+    position: _Out,
+    total: _Out | None,
+    lower: _Out | None,
+    upper: _Out | None,
+    gap: _Out | None,
+    diameter: _Out | None,
+    threads: int,
+) -> None: ...
+def neighbourhood_line(
+    kolmogorov: bool,
+    is_ball: bool,
+    center: _Out,
+    size: _Out,
+    order: NDArray[int64],
+    position: _Out,
+    total: _Out | None,
+    lower: _Out | None,
+    upper: _Out | None,
+    gap: _Out | None,
+    diameter: _Out | None,
+    threads: int,
+) -> None: ...
+def possibility_line(
+    kolmogorov: bool,
+    rows: _Out,
+    order: NDArray[int64],
+    position: _Out,
+    total: _Out | None,
+    lower: _Out | None,
+    upper: _Out | None,
+    gap: _Out | None,
+    diameter: _Out | None,
+    threads: int,
+) -> None: ...
+def events_line(
+    kolmogorov: bool,
+    rows: _Out,
+    order: NDArray[int64],
+    position: _Out,
+    total: _Out | None,
+    lower: _Out | None,
+    upper: _Out | None,
+    gap: _Out | None,
+    diameter: _Out | None,
+    threads: int,
+) -> None: ...
 def instruction_set() -> str: ...
 def default_num_threads() -> int: ...
+def set_num_threads(threads: int) -> None: ...
 def resampled_risks(
     order: NDArray[int32],
     last: NDArray[uint8],
@@ -232,4 +309,60 @@ def min_norm_point(
 def pair_divergence(
     members: _Float, value: _Out, threads: int, tolerance: float, kind: int
 ) -> int: ...
+def topk_first_invalid(
+    ids: NDArray[Any], probs: _Float, n_classes: int, tolerance: float, threads: int
+) -> int: ...
+def topk_widths(
+    ids: NDArray[Any],
+    probs: _Float,
+    n_classes: int,
+    width: NDArray[int64],
+    rest: _Out,
+    threads: int,
+) -> None: ...
+def topk_union(
+    ids: NDArray[Any],
+    probs: _Float,
+    n_classes: int,
+    classes: NDArray[int64] | None,
+    lower: _Out,
+    upper: _Out | None,
+    threads: int,
+) -> None: ...
+def topk_vote(
+    ids: NDArray[Any], probs: _Float, n_classes: int, winner: NDArray[int64], threads: int
+) -> None: ...
+def topk_tv(
+    ids: NDArray[Any],
+    probs: _Float,
+    n_classes: int,
+    total: _Out,
+    lower: _Out,
+    upper: _Out,
+    epistemic: _Out,
+    total_error: _Out,
+    upper_error: _Out,
+    epistemic_error: _Out,
+    threads: int,
+) -> None: ...
+def topk_max_entropy(
+    ids: NDArray[Any], probs: _Float, n_classes: int, value: _Out, error: _Out, threads: int
+) -> None: ...
+def topk_min_entropy(
+    ids: NDArray[Any], probs: _Float, n_classes: int, value: _Out, error: _Out, threads: int
+) -> None: ...
+def topk_second_order(
+    ids: NDArray[Any],
+    probs: _Float,
+    n_classes: int,
+    weights: _Out | None,
+    total: _Out,
+    aleatoric: _Out,
+    epistemic: _Out,
+    total_error: _Out,
+    aleatoric_error: _Out,
+    epistemic_error: _Out,
+    zero_one: bool,
+    threads: int,
+) -> None: ...
 def antitonic_regression(values: _Out, result: _Out, threads: int) -> None: ...
