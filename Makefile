@@ -92,15 +92,20 @@ portable: $(VENV)/.portable
 	  $(CURDIR)/tests/test_kernels_second_order.py $(CURDIR)/tests/evaluation/test_resampling.py \
 	  $(CURDIR)/tests/measures/test_entropy.py $(CURDIR)/tests/measures/test_total_variation.py
 
+# Built in the environment, not in a temporary one, and in a folder that is kept: after a change, only
+# what depends on it is compiled again.
+BUILD := --no-build-isolation --config-settings=build-dir=build/cmake
+BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" "setuptools-scm>=8" "numpy>=2.1" cmake ninja
+
 $(VENV)/.portable: $(VENV)/.ready $(SOURCES)
 	rm -rf build/portable
-	$(BIN)/pip install --quiet --no-build-isolation --no-deps --target build/portable \
+	$(BIN)/pip install --quiet $(BUILD)-portable --no-deps --target build/portable \
 	  --config-settings=cmake.define.CREDALENS_PORTABLE=ON .
 	touch $@
 
 $(VENV)/.sanitized: $(VENV)/.ready $(SOURCES)
 	rm -rf build/sanitized
-	$(BIN)/pip install --quiet --no-build-isolation --no-deps --target build/sanitized \
+	$(BIN)/pip install --quiet $(BUILD)-sanitized --no-deps --target build/sanitized \
 	  --config-settings=cmake.define.CREDALENS_SANITIZE=ON \
 	  --config-settings=install.strip=false .
 	touch $@
@@ -108,21 +113,21 @@ $(VENV)/.sanitized: $(VENV)/.ready $(SOURCES)
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet $(BUILD_TOOLS)
 
 $(VENV)/.demo-ready: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/pip install --quiet -e ".[report,sklearn,plots]"
+	$(BIN)/pip install --quiet $(BUILD) -e ".[report,sklearn,plots]"
 	touch $@
 
 $(VENV)/.ready: $(VENV)/.demo-ready
-	$(BIN)/pip install --quiet -e ".[all]" --group test --group lint \
-	  "scikit-build-core>=0.11" "nanobind>=2.4" "setuptools-scm>=8" cmake ninja
+	$(BIN)/pip install --quiet $(BUILD) -e ".[all]" --group test --group lint
 	touch $@
 
 $(VENV)-torch/.ready: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)-torch
 	$(VENV)-torch/bin/pip install --quiet --upgrade pip
-	$(VENV)-torch/bin/pip install --quiet torch==2.13.0
-	$(VENV)-torch/bin/pip install --quiet -e ".[all]" --group test jax
+	$(VENV)-torch/bin/pip install --quiet torch==2.13.0 $(BUILD_TOOLS)
+	$(VENV)-torch/bin/pip install --quiet $(BUILD)-torch -e ".[all]" --group test jax
 	$(VENV)-torch/bin/pip install --quiet --no-deps torchmetrics lightning-utilities probly==0.3.0 tqdm
 	touch $@
 

@@ -83,7 +83,7 @@ SETS = {
     "box of a hull": lambda x: cl.ConvexHull(x).to_intervals(),
 }
 #: Measures that need extreme points, which these balls do not list.
-NEEDS_POINTS = {"kolmogorov", "mmd", "scoring rules", "volume"}
+NEEDS_POINTS = {"mmd", "scoring rules", "volume"}
 #: Measures and queries.
 MEASURES = {
     "total": cl.total_uncertainty,

@@ -8,9 +8,10 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest.register_assert_rewrite("odd_files")
+pytest.register_assert_rewrite("odd_files", "browser")
 
 from backends import ArrayBackend  # noqa: E402
+from browser import CHROMIUM, FLAGS, Seen  # noqa: E402
 
 # The same examples in every run: a failure on one machine is a failure on all.
 settings.register_profile(
@@ -28,6 +29,34 @@ settings.load_profile("credalens")
 def backend(request):
     """An array library that is installed."""
     return ArrayBackend(request.param)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A running Chromium."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Return a function that opens a file in a window of its own."""
+    contexts = []
+
+    def opened(path, fragment="", **settings):
+        settings = {"viewport": {"width": 1280, "height": 900}, **settings}
+        contexts.append(browser.new_context(**settings))
+        contexts[-1].set_default_timeout(20_000)
+        return Seen(contexts[-1].new_page(), path.as_uri() + fragment)
+
+    yield opened
+    for context in contexts:
+        context.close()
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import oracles
 from credalens import _kernels
 from ensembles import ENSEMBLES, dirichlet, disagreeing
 
@@ -53,6 +54,25 @@ def clustered(n, M, K, seed=0):
     P = rng.dirichlet(np.full(K, 2.0), (n, 1)) + 1e-3 * rng.random((n, M, K))
     P[:, :3] += 0.1 * rng.random((n, 3, K))
     return P / P.sum(axis=2, keepdims=True)
+
+
+# ---------------------------------------------------------------- votes
+
+
+@dtypes
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 10, 16, 17, 47, 48, 50, 63, 64, 100, 257])
+@pytest.mark.parametrize(("n", "M"), [(1, 1), (3, 5), (29, 2), (70, 10)])
+def test_votes(dtype, n, M, K):
+    rng = np.random.default_rng(K)
+    for P in (rng.random((n, M, K)), rng.integers(0, 3, (n, M, K)) / 2):  # ties within members
+        P = P.astype(dtype)
+        vote, argmax = np.full(n, -1), np.full((n, M), -1, np.int32)
+        _kernels.majority_vote(P, vote, argmax, 2)
+        assert_array_equal(argmax, P.argmax(axis=2))
+        assert_array_equal(vote, [oracles.majority_vote(instance) for instance in P])
+        alone = np.full(n, -1)
+        _kernels.majority_vote(P, alone, None, 1)
+        assert_array_equal(alone, vote)
 
 
 # ---------------------------------------------------------------- extremes
@@ -358,6 +378,19 @@ def test_games_of_members_that_are_even_on_the_whole(dtype, M, K):
     sums = P.sum(axis=2, dtype=np.float64).min(axis=1)
     assert (value >= sums / K - 1e-15).all()
     assert (value[10:] <= 1 / K + 1e-6).any()
+
+
+@dtypes
+@pytest.mark.parametrize("shape", [(2, 2), (2, 24), (3, 9), (10, 10), (16, 3), (16, 16), (9, 17)])
+def test_one_game_is_the_same_as_in_lanes(dtype, shape):
+    rng = np.random.default_rng(sum(shape))
+    integers = 1 + rng.integers(0, 3, (40, *shape)).astype(dtype)  # ties and degenerate steps
+    for A in (disagreeing(40, *shape).astype(dtype), integers):
+        together = solve(A)
+        for one in range(len(A)):
+            alone = solve(A[one : one + 1])
+            for expected, found in zip(together, alone, strict=True):
+                assert_array_equal(found[0], expected[one])
 
 
 def test_game_by_hand():

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from credalens._backend import get_num_threads, limit_threads, set_num_threads
 from credalens.decisions import (
     GroupedSetMetrics,
     SetMetrics,
@@ -68,6 +69,7 @@ from credalens.sets import (
     OrdinalBall,
     Possibility,
     ProbabilityIntervals,
+    TopKHull,
     TotalVariationBall,
     as_credal_set,
     from_probly,
@@ -104,6 +106,7 @@ __all__ = [
     "SelectiveScorer",
     "SetMetrics",
     "TestFunctions",
+    "TopKHull",
     "TotalVariation",
     "TotalVariationBall",
     "Uncertainty",
@@ -121,9 +124,11 @@ __all__ = [
     "expected_entropy",
     "from_probly",
     "generalized_hartley",
+    "get_num_threads",
     "guaranteed_threshold",
     "imprecision_bound",
     "kinds",
+    "limit_threads",
     "lower_entropy",
     "majority_vote",
     "make_selective_scorer",
@@ -138,6 +143,7 @@ __all__ = [
     "rejection_order",
     "selective_metrics",
     "set_metrics",
+    "set_num_threads",
     "summarize",
     "total_uncertainty",
     "trim",
@@ -147,7 +153,9 @@ __all__ = [
 
 
 #: Subpackages that are imported on first use; most of them need optional libraries.
-_LAZY = ("axioms", "datasets", "engine", "io", "plots", "predictors", "report", "validity")
+_LAZY = (
+    "axioms", "datasets", "engine", "explore", "io", "plots", "predictors", "report", "validity"
+)  # fmt: skip
 
 
 def __dir__() -> list[str]:

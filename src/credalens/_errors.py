@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from credalens._backend import Array, lazy
+from credalens._backend import Array, lazy, ragged
 
 
 def raise_invalid(name: str, problem: str, fix: str) -> NoReturn:
@@ -26,6 +26,10 @@ def raise_first(bad: Array, values: Array, name: str, problem: str, fix: str) ->
 def format_index(index: Iterable[Any]) -> str:
     """Format an index as ``(3, 1)``, or ``3`` if it has one part."""
     parts = [int(i) for i in index]
+    block = ragged.INSTANCES.get()
+    if block is not None and parts:
+        instances, lead = block
+        parts[:1] = map(int, np.unravel_index(instances[parts[0]], lead)) if lead else ()
     for axis, first in enumerate(lazy.INDEX_OFFSET.get()[: len(parts)]):
         parts[axis] += first
     return str(parts[0]) if len(parts) == 1 else f"({', '.join(map(str, parts))})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from credalens._backend import Array
+from credalens._edges import Edges, Line
 
 
 class DistanceLike(Protocol):
@@ -19,14 +20,17 @@ class DistanceLike(Protocol):
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
 
+    def diameter_bounds(self, points: Array) -> tuple[Array, Array]:
+        """Return certified bounds of the diameter of each ``(..., V, K)``."""
+
     def minimax_dirac_distance(self, points: Array) -> Array:
         """Return ``min over y of max over rows p of d(p, delta_y)`` of each ``(..., V, K)``."""
 
     def seminorm(self, n_classes: int) -> Any:
         """Return the distance as a norm of linear features, or None."""
 
-    def line(self) -> tuple[Array, Array] | None:
-        """Return the order of classes on a line and the lengths between them, or None."""
+    def line(self, n_classes: int) -> Line | None:
+        """Return the classes on a line that the distance is a function of, or None."""
 
 
 class CredalSetLike(Protocol):
@@ -45,10 +49,10 @@ class CredalSetLike(Protocol):
     def choquet_is_lower(self) -> Array:
         """Return whether Choquet integrals by the lower probability are lower expectations."""
 
-    def minimax_and_minimin_risk(self, cost: Array) -> tuple[Any, Any]:
+    def minimax_and_minimin_risk(self, cost: Array | Edges) -> tuple[Any, Any]:
         """Return the minimum over decisions of the largest and of the smallest expected cost."""
 
-    def cost_uncertainty(self, cost: Array) -> tuple[Any, Any, Any, Any]:
+    def cost_uncertainty(self, cost: Array | Edges) -> tuple[Any, Any, Any, Any]:
         """Return both risks, the value of the matrix game, clipped to them, and its gap."""
 
     def minimax_dirac_distance(self, distance: Any) -> Any:
@@ -56,6 +60,12 @@ class CredalSetLike(Protocol):
 
     def vertex_diameter(self, distance: Any) -> Any:
         """Return the largest distance between two extreme points."""
+
+    def vertex_diameter_bounds(self, distance: Any) -> tuple[Any, Any]:
+        """Return certified bounds of the largest distance between two extreme points."""
+
+    def kolmogorov_aleatoric(self) -> tuple[Any, Any, Any]:
+        """Return the aleatoric ends of the Kolmogorov distance, and their largest error."""
 
     def tv_diameter(self) -> Any:
         """Return the diameter in total variation."""
@@ -68,3 +78,6 @@ class CredalSetLike(Protocol):
 
     def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Any, Any, Any, Any, Any]:
         """Return total, both aleatoric ends, epistemic if requested, and the certified error."""
+
+    def tv_errors(self) -> tuple[Any, Any, Any, Any] | None:
+        """Return the errors of total, both aleatoric ends and epistemic uncertainty (TV)."""

@@ -58,6 +58,8 @@ def raise_row(
             value = "" if word != "negative" else f": {row[y]:.6g}"
             if word == "NaN":
                 fix = "drop or impute these predictions first"
+                if name == "members" and np.isnan(row).all():
+                    fix += ', or pass ConvexHull(members, missing="allow") if the member is missing'
             elif word == "infinite" or tolerance == math.inf:
                 fix = "pass probabilities; for logits use ConvexHull.from_logits"
             raise_invalid(name, f"entry {at} is {word}{value}", fix)

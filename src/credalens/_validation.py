@@ -106,6 +106,34 @@ def finite(x: Any, name: str) -> Array:
     return array
 
 
+def logits(x: Any, name: str, present: Array | None = None) -> Array:
+    """Return `x` ``(..., K)`` as a real floating array of logits; -inf is the logarithm of 0.
+
+    Rows that are not `present` ``(...)`` are not validated.
+    """
+    array = numeric(x, name)
+    check_axes(array, name)
+    kept = True if present is None else present[..., None]
+    for word, bad in (("NaN", np.isnan(array)), ("infinite", np.isposinf(array))):
+        if (bad & kept).any():
+            where = tuple(np.argwhere(bad & kept)[0])
+            fix = "pass finite numbers"
+            if word == "infinite":
+                fix += ", or -inf for classes that are excluded"
+            elif np.isnan(array[where[:-1]]).all():
+                fix += ', or missing="allow" if the member is missing'
+            raise_invalid(name, f"is {word} at index {format_index(where)} (zero-based)", fix)
+    lost = np.isneginf(array).all(axis=-1) & (True if present is None else present)
+    if lost.any():
+        at = format_index(np.argwhere(lost)[0])
+        raise_invalid(
+            name,
+            f"row {at} (zero-based) is -inf for every class",
+            "pass a finite number for a class that is possible",
+        )
+    return array
+
+
 def probabilities(
     x: Any,
     name: str,
@@ -187,13 +215,15 @@ def native_numeric(x: Any, name: str) -> Any:
     return x if xp.isdtype(x.dtype, "real floating") else xp.astype(x, native.wide_dtype(x))
 
 
-def native_finite(x: Any, name: str) -> Any:
-    """Return a tensor ``(..., M, K)``, validated on its device to be finite if it has values."""
+def native_logits(x: Any, name: str) -> Any:
+    """Return a tensor ``(..., M, K)`` of logits, validated on its device if it has values."""
     array = native_numeric(x, name)
     check_axes(array, name)
-    xp = namespace(x)
-    if has_values(x) and not bool(xp.all(xp.isfinite(stop_gradient(array)))):
-        finite(stop_gradient(x), name)
+    if has_values(x):
+        xp, values = namespace(x), stop_gradient(array)
+        # The largest logit of a row is NaN if one is.
+        if not bool(xp.all(xp.isfinite(xp.max(values, axis=-1)))):
+            logits(values, name)
     return array
 
 

@@ -470,17 +470,47 @@ def test_number_of_threads_changes_nothing(monkeypatch):
     results = []
     for threads in ("1", "2", "7"):
         monkeypatch.setenv("CREDALENS_NUM_THREADS", threads)
-        assert _backend.num_threads() == int(threads)
+        assert cl.get_num_threads() == int(threads)
         results.append(numbers(cl.quantify(x)))
     assert_array_equal(results[0], results[1])
     assert_array_equal(results[0], results[2])
 
 
-def test_number_of_threads_is_that_of_the_cores_by_default(monkeypatch):
-    monkeypatch.delenv("CREDALENS_NUM_THREADS", raising=False)
-    assert _backend.num_threads() >= 1
+def test_which_number_of_threads_is_used(monkeypatch):
+    for name in ("CREDALENS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    cores = cl.get_num_threads()
+    assert 1 <= cores <= os.cpu_count()
+    for text, expected in (("5", 5), ("3,2", 3), ("", cores), ("x", cores), ("0", cores)):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert cl.get_num_threads() == expected
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    monkeypatch.setenv("CREDALENS_NUM_THREADS", "7")
+    assert cl.get_num_threads() == 7
     monkeypatch.setenv("CREDALENS_NUM_THREADS", "")
-    assert _backend.num_threads() >= 1
+    assert cl.get_num_threads() == 5
+    with cl.limit_threads(2):
+        assert cl.get_num_threads() == 2
+        with cl.limit_threads(1):
+            assert cl.get_num_threads() == 1
+        assert cl.get_num_threads() == 2
+    assert cl.get_num_threads() == 5
+    for n in (0, -1, 1.5, True, "2"):
+        with pytest.raises(ValueError, match=r"^n: is .*; pass a whole number >= 1, or None"):
+            cl.set_num_threads(n)
+
+
+def _threads_in_worker():
+    return cl.get_num_threads()
+
+
+@pytest.mark.slow
+def test_workers_of_joblib_limit_the_threads(monkeypatch):
+    monkeypatch.delenv("CREDALENS_NUM_THREADS", raising=False)
+    joblib = pytest.importorskip("joblib")
+    workers = 2 * os.cpu_count()  # more than there are cores: one thread each
+    with joblib.parallel_config("loky", n_jobs=workers):
+        assert set(joblib.Parallel()(joblib.delayed(_threads_in_worker)() for _ in range(4))) == {1}
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", " "])
@@ -488,7 +518,7 @@ def test_bad_number_of_threads(monkeypatch, text):
     monkeypatch.setenv("CREDALENS_NUM_THREADS", text)
     match = rf"^CREDALENS_NUM_THREADS: is '{text}'; set it to a whole number >= 1$"
     with pytest.raises(ValueError, match=match):
-        cl.quantify(P)
+        cl.quantify(disagreeing(20_000, 6, 8))
 
 
 def test_fork_after_use():

@@ -38,7 +38,7 @@ def test_every_representation_inherits_listed_primitives(tables):
             "LowerProbability", "BeliefFunction"} <= names  # fmt: skip
     bases = {name: inherited for name, inherited, _ in tables}
     assert bases["ConvexHull"] == [
-        "HullDecisions", "HullScoring", "HullQueries", "CredalSet", "ArraySet",
+        "HullCosts", "HullDecisions", "HullScoring", "HullQueries", "CredalSet", "ArraySet",
     ]  # fmt: skip
 
 

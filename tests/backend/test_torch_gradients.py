@@ -387,3 +387,45 @@ def test_the_log_divergence_with_zeros_is_that_of_numpy():
     # Also where the value itself is infinite.
     (gradient,) = torch.autograd.grad(cl.quantify(members, "scoring:log").total.upper[0], members)
     assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3])
+@pytest.mark.parametrize("name", ["ordinal", "tree", "few classes", "asymmetric cost"])
+def test_the_upper_end_of_equal_members_has_the_gradient_of_their_risk(name, copies):
+    """Lower end, upper end and total are equal up to rounding: no clip may remove the gradient."""
+    distance = cl.distances.as_distance(DISTANCES[name], 4)
+    p = torch.softmax(torch.tensor(np.random.default_rng(0).normal(size=(100, 1, 4))), -1)
+    members = p.expand(-1, copies, -1).clone().requires_grad_(True)
+    cl.aleatoric_uncertainty(members, distance).upper.sum().backward()
+    cost = np.asarray(distance.cost)
+    best = (p.numpy()[:, 0] @ cost).argmin(axis=1)
+    assert_allclose(members.grad.numpy().sum(axis=1), cost.T[best], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["line", "tree"])
+def test_many_classes_on_edges_have_the_gradients_of_their_costs(name):
+    K = 40  # more than those for which a matrix is used
+    rng = np.random.default_rng(1)
+    parents = [K + i // 4 for i in range(K)] + [K + 10] * 10 + [-1]
+    distance = {
+        "line": cl.Wasserstein.ordinal(rng.normal(size=K)),
+        "tree": cl.Wasserstein.tree(parents, rng.random(len(parents))),
+    }[name]
+    members = torch.tensor(rng.dirichlet(np.ones(K), (6, 3)))
+    results = []
+    for cost in (distance, cl.Wasserstein(distance.cost)):
+        x = members.clone().requires_grad_(True)
+        u = cl.quantify(unchecked(x), cost) if cost is distance else None
+        total = u.total if u else cl.total_uncertainty(unchecked(x), cost)
+        ends = u.aleatoric if u else cl.aleatoric_uncertainty(unchecked(x), cost)
+        (total + 2 * ends.lower + 3 * ends.upper).sum().backward()
+        results.append((total, *ends, x.grad))
+    for a, b in zip(*results, strict=True):
+        assert_allclose(a.detach().numpy(), b.detach().numpy(), atol=1e-9)
+    x = members.clone().requires_grad_(True)
+    value = cl.epistemic_uncertainty(unchecked(x), distance)
+    value.sum().backward()
+    assert_allclose(value.detach().numpy(), cl.epistemic_uncertainty(members.numpy(), distance))
+    moved = 1e-6 * torch.tensor(rng.normal(size=members.shape))
+    change = cl.epistemic_uncertainty(unchecked(members + moved), distance) - value.detach()
+    assert_allclose(change.sum(), (x.grad * moved).sum(), rtol=1e-6)

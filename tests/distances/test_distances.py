@@ -345,3 +345,75 @@ def test_results_of_several_distances_are_looked_up_by_equal_distances() -> None
     ordinal = results[Wasserstein.ordinal(3)]
     assert ordinal.total == cl.total_uncertainty(members, "ordinal")
     assert results[MMD(np.eye(3))].epistemic == cl.epistemic_uncertainty(members, MMD(np.eye(3)))
+
+
+def test_common_parts_of_a_kernel_cost_no_digits():
+    """A constant, and terms of one class, do not change an MMD; 1 + 2^26 is exact."""
+    rng = np.random.default_rng(0)
+    K = 5
+    k = np.rint(2.0**16 * random_kernel(K)) / 2.0**16  # so that k + 2^26 is exact
+    row = np.rint(2.0**26 * rng.random(K))
+    P = rng.dirichlet(np.ones(K), (6, 3))
+    exact = cl.quantify(P, cl.MMD(k))
+    for moved in (k + 2.0**26, k + row + row[:, None], 2.0**26 - k[0] - k[:, :1] + k):
+        u = cl.quantify(P, cl.MMD(moved))
+        for a, b in zip((u.total, *u.aleatoric, u.epistemic),
+                        (exact.total, *exact.aleatoric, exact.epistemic), strict=True):  # fmt: skip
+            np.testing.assert_allclose(a, b, rtol=0, atol=2e-13 + float(exact.error.max()))
+
+
+def test_embeddings_far_from_the_origin_are_centred():
+    rng = np.random.default_rng(1)
+    x = np.rint(2.0**20 * rng.normal(size=(5, 4))) / 2.0**20
+    near, far = (cl.MMD.from_embeddings(v, "linear") for v in (x, x + 2.0**24))
+    assert far.is_metric
+    p, q = rng.dirichlet(np.ones(5), 2)
+    np.testing.assert_allclose(far(p, q), near(p, q), rtol=1e-12)
+
+
+def test_the_rounding_of_a_kernel_is_not_taken_for_a_negative_eigenvalue():
+    x = np.random.default_rng(2).normal(size=(6, 2))  # degenerate: six classes in the plane
+    with pytest.warns(UserWarning, match="degenerate"):
+        cl.MMD(x @ x.T + 1e8 / 3)
+    with pytest.raises(ValueError, match="is not positive semidefinite"):
+        cl.MMD(1e8 - 1e-3 * np.eye(4))
+
+
+@pytest.mark.parametrize("scale", [1e-14, 1e-12, 1e12])
+def test_distances_of_a_general_metric_scale_with_it(scale):
+    """The transport solver has absolute tolerances."""
+    cost, P = plane_metric(12), dirichlet(4, 5, 12)
+    d, scaled = Wasserstein(cost), Wasserstein(scale * cost)
+    value, error = cl.epistemic_uncertainty(P, d, return_error=True)
+    found, bound = cl.epistemic_uncertainty(P, scaled, return_error=True)
+    np.testing.assert_allclose(found / scale, value, rtol=1e-12)
+    np.testing.assert_allclose(scaled(P[:, 0], P[:, 1]) / scale, d(P[:, 0], P[:, 1]), rtol=1e-12)
+    assert (error <= 1e-14).all()
+    assert (bound <= 1e-14 * scale).all()
+
+
+def test_bounds_of_a_general_metric_contain_the_diameter(monkeypatch):
+    """The bounds hold whatever the solver returns: here a plan and a dual that are not optimal."""
+    import ot
+
+    cost, P = plane_metric(9), dirichlet(3, 4, 9)
+    d = Wasserstein(cost)
+    exact = [max(oracle.wasserstein(p, q, cost) for p, q in itertools.combinations(x, 2))
+             for x in P]  # fmt: skip
+    lower, upper = cl.ConvexHull(P).diameter_bounds(d)
+    np.testing.assert_allclose(lower, exact, atol=1e-9)
+    np.testing.assert_allclose(upper, exact, atol=1e-9)
+    solve = ot.emd2
+
+    def early(a, b, M, **options):
+        value, log = solve(a, b, M, **options)
+        return value + 0.01, log | {"v": log["v"] + 0.01 * np.arange(len(b))}
+
+    monkeypatch.setattr(ot, "emd2", early)
+    lower, upper = cl.ConvexHull(P).diameter_bounds(d)
+    assert (lower <= np.array(exact) + 1e-9).all()
+    assert (upper >= np.array(exact) - 1e-9).all()
+    assert (upper - lower > 1e-4).any()
+    u = cl.quantify(P, d)
+    np.testing.assert_allclose(u.epistemic, lower / 2)
+    assert (u.error >= (upper - lower) / 2 - 1e-15).all()

@@ -198,3 +198,23 @@ def test_an_odd_member_is_left_out():
     assert np.all(model.predict_uncertainty(X[:50]).total < 0.5)
     whole = CredalEnsembleClassifier(members, random_state=0).fit(X, y)
     assert np.all(whole.predict_uncertainty(X[:50]).total > 0.9)
+
+
+# ---------------------------------------------------------------- weights
+
+
+def test_weights_of_the_members():
+    weights = [3, 0.5, 1]
+    model = CredalEnsembleClassifier(TREE, 3, weights=weights, random_state=0).fit(X, y)
+    plain = CredalEnsembleClassifier(TREE, 3, random_state=0).fit(X, y)
+    members = plain.predict_members(X)
+    assert_array_equal(model.predict_members(X), members)
+    assert_allclose(model.predict_proba(X), np.average(members, axis=1, weights=weights))
+    assert_array_equal(model.predict_uncertainty(X).total, plain.predict_uncertainty(X).total)
+    expected = cl.mutual_information(cl.ConvexHull(members, weights=weights))
+    assert_array_equal(model.predict_uncertainty(X, "information").epistemic, expected)
+    for kind in (CredalEnsembleClassifier, CredalWrapperClassifier):
+        voters = kind(TREE, 3, weights=weights, voting="majority", random_state=0).fit(X, y)
+        assert_array_equal(voters.predict(X), cl.majority_vote(members, weights=weights))
+    with pytest.raises(ValueError, match=r"^weights: has shape \(2,\); pass one per member"):
+        CredalEnsembleClassifier(TREE, 3, weights=[1, 2], random_state=0).fit(X, y)

@@ -1,10 +1,14 @@
 """Lower probabilities and belief functions: the door, constructors, hand-computed cases."""
 
+import itertools
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import credalens as cl
 from credalens.sets import core
+from credalens.sets.events import event_sums
 from oracles_sets import belief, core_corners, envelope, marginals
 
 
@@ -241,3 +245,65 @@ def test_all_events_of_many_classes_are_refused():
     Q = cl.Contamination(np.full((1000, 20), 0.05), 0.1)
     with pytest.raises(ValueError, match=r"8.39 GB"):
         Q.to_hull().lower_probabilities()
+
+
+def exact_corners(values):
+    """The extreme points of the core in rational arithmetic."""
+    K = len(values).bit_length() - 1
+    exact = [Fraction(float(v)) for v in values]
+    masks = [[Fraction(event >> y & 1) for y in range(K)] for event in range(1 << K)]
+    corners = set()
+    for tight in itertools.combinations(range(1, (1 << K) - 1), K - 1):
+        p = solved([[Fraction(1)] * K] + [masks[e] for e in tight],
+                   [Fraction(1)] + [exact[e] for e in tight])  # fmt: skip
+        if p is not None and all(
+            sum(m * x for m, x in zip(masks[e], p, strict=True)) >= exact[e] for e in range(1 << K)
+        ):
+            corners.add(tuple(p))
+    return corners
+
+
+def solved(rows, right):
+    """Gauss-Jordan elimination; None if the rows are dependent."""
+    K = len(rows)
+    table = [[*row, b] for row, b in zip(rows, right, strict=True)]
+    for i in range(K):
+        pivot = next((r for r in range(i, K) if table[r][i] != 0), None)
+        if pivot is None:
+            return None
+        table[i], table[pivot] = table[pivot], table[i]
+        table[i] = [x / table[i][i] for x in table[i]]
+        for r in range(K):
+            if r != i and table[r][i] != 0:
+                table[r] = [x - table[r][i] * y for x, y in zip(table[r], table[i], strict=True)]
+    return [row[-1] for row in table]
+
+
+@pytest.mark.parametrize("width", [1.0, 1e-6])
+def test_linear_programs_stay_in_the_set(width):
+    """HiGHS accepts violations of 1e-7, a tenth of a set that is 1e-6 wide."""
+    rng = np.random.default_rng(3)
+    for _ in range(6):
+        members = rng.dirichlet(np.full(4, 0.5), 4)
+        members = (1 - width) * members[:1] + width * members
+        # The lower envelope, rounded down so that all of its rational core is above it.
+        values = np.maximum(cl.ConvexHull(members).lower_probabilities() - 1e-15, 0.0)
+        values[-1] = 1.0
+        Q = cl.LowerProbability(values, validate=False)
+        if Q.is_two_monotone():
+            continue
+        corners = exact_corners(values)
+        points = np.array([[float(x) for x in p] for p in corners])
+        value, error, p = Q.max_entropy(distribution=True)
+        assert (event_sums(p) >= values - 1e-14).all()
+        assert Q.contains(p)
+        inner, gap = cl.ConvexHull(points).max_entropy()
+        assert abs(value - inner) <= error + gap + 1e-12
+        f = rng.normal(size=4)
+        best = max(sum(Fraction(float(a)) * x for a, x in zip(f, q, strict=True)) for q in corners)
+        assert abs(float(Fraction(float(Q.upper(f))) - best)) <= 1e-12
+        total, lower, upper, _, error = Q.tv_uncertainty()
+        exact = cl.quantify(points)
+        for a, b in ((total, exact.total), (lower, exact.aleatoric.lower)):
+            assert abs(a - b) <= 1e-13
+        assert abs(upper - exact.aleatoric.upper) <= error + exact.error + 1e-13

@@ -409,8 +409,12 @@ def test_from_logits_at_extreme_temperatures(dtype):
             r"^logits: is NaN at index \(0, 1\) \(zero-based\); pass finite numbers$",
         ),
         (
-            [[0.0, 1.0], [-np.inf, 0]],
-            r"^logits: is infinite at index \(1, 0\) \(zero-based\); pass",
+            [[0.0, 1.0], [np.inf, 0]],
+            r"^logits: is infinite at index \(1, 0\) \(zero-based\); pass finite numbers, or -inf",
+        ),
+        (
+            [[[0.0, 1.0]], [[-np.inf, -np.inf]]],
+            r"^logits: row \(1, 0\) \(zero-based\) is -inf for every class; pass a finite number",
         ),
         ([["a", "b"]], r"^logits: is not numeric"),
         ([[1j, 0]], r"^logits: is complex"),
@@ -419,6 +423,18 @@ def test_from_logits_at_extreme_temperatures(dtype):
 def test_from_logits_refuses(logits, match):
     with pytest.raises(ValueError, match=match):
         cl.ConvexHull.from_logits(logits)
+
+
+def test_from_logits_excludes_classes():
+    logits = np.array([[[0.0, -np.inf, 2.0, 1.0]], [[-np.inf, 3.0, -np.inf, -np.inf]]])
+    for dtype in (np.float16, np.float32, np.float64):
+        for temperature in (1.0, 1e-40, 3.0, 1e40):
+            members = cl.ConvexHull.from_logits(logits.astype(dtype), temperature).members
+            assert (members[np.isneginf(logits)] == 0).all()
+            assert_allclose(members.sum(axis=-1), 1, rtol=0, atol=1e-3)
+    members = cl.ConvexHull.from_logits(logits).members
+    assert_allclose(members[0, 0, [0, 2, 3]], np.exp([0, 2, 1]) / np.exp([0, 2, 1]).sum())
+    assert_array_equal(members[1], np.eye(4)[[1]])
 
 
 @pytest.mark.parametrize("temperature", [0, -1.0, np.nan, np.inf, [1.0, 2.0], "warm", None])

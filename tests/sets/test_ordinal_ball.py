@@ -129,6 +129,42 @@ def test_diameters_and_hartley():
         same(exact[i], cl.generalized_hartley(capacity))
 
 
+def literal_tv_distance(center, radius, target):
+    """The smallest (u + v) / 2 with q + u - v = target, u, v >= 0, as a linear programme."""
+    K = len(center)
+    eye, zero, prefix = np.eye(K), np.zeros((K, K)), np.tri(K)
+    # q, u, v, and w at least the absolute value of each prefix sum of q - center
+    equal = np.block([[eye, eye, -eye, zero], [np.ones((1, K)), np.zeros((1, 3 * K))]])
+    offset = prefix @ center
+    limits = np.block([
+        [prefix, zero, zero, -eye], [-prefix, zero, zero, -eye], [np.zeros((1, 3 * K)), np.ones(K)]
+    ])  # fmt: skip
+    found = linprog(
+        np.r_[np.zeros(K), np.full(2 * K, 0.5), np.zeros(K)],
+        A_ub=limits, b_ub=np.r_[offset, -offset, min(radius, K)],
+        A_eq=equal, b_eq=np.r_[target, 1.0],
+    )  # fmt: skip
+    return found.fun
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7])
+def test_distance_to_the_nearest_member(K):
+    rng = np.random.default_rng(K)
+    Q = ordinal_ball(12, K, rng)
+    target = rng.dirichlet(np.full(K, 0.3), 12)
+    target[-1] = np.eye(K)[0]
+    distance, error = Q.tv_distance(target)
+    assert (error <= 1e-11).all()
+    for i in range(12):
+        expected = literal_tv_distance(Q.center()[i], Q.radius[i], target[i])
+        assert distance[i] == pytest.approx(expected, abs=1e-8)
+        assert Q[i].contains(target[i]) == (distance[i] <= 1e-9)
+    one, _ = Q.tv_distance(target[0])  # broadcast
+    assert one.shape == (12,)
+    found = cl.validity.coverage(Q, target)
+    assert found.mean_distance == pytest.approx(distance.mean(), abs=1e-9)
+
+
 def test_arguments():
     with pytest.raises(ValueError, match=r"^radius: is -1 at index 1 \(zero-based\); pass numbers"):
         cl.OrdinalBall([[0.5, 0.5]] * 2, [0.1, -1])

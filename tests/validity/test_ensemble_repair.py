@@ -140,14 +140,22 @@ def test_metrics_after_are_those_of_held_out_folds():
         crossed[~rest] = literal_scaled(kept[~rest], grid[int(np.argmin(losses))])
     vote, total = cl.majority_vote(crossed), cl.total_uncertainty(crossed)
     mean = crossed.mean(axis=1)
+    bins = cl.validity.reliability(crossed, y, n_bins=15)
+    pairs = [(one, b) for one in (bins.top, *bins.classes) for b in range(len(one.n))]
     expected = {
+        "band_bins": np.mean([one.verdict[b] == "inside" for one, b in pairs]),
+        "mean_bins": np.mean([one.lower[b] <= one.center[b] <= one.upper[b] for one, b in pairs]),
+        "band_width": np.mean(
+            [np.ptp(crossed[i, :, k]) for i, k in enumerate(crossed.mean(axis=1).argmax(axis=1))]
+        ),
         "accuracy": (vote == y).mean(),
         "auc_total": cl.rejection_curve(y, vote, total).auc,
         "auc_confidence": cl.rejection_curve(y, vote, 1 - mean.max(axis=1)).auc,
         "log_loss": -np.log(mean[np.arange(400), y]).mean(),
-        "ece": cl.validity.reliability(crossed, y, n_bins=15).ece,
-        "credal_ece": cl.validity.reliability(crossed, y, n_bins=15).credal_ece,
+        "ece": bins.ece,
+        "credal_ece": bins.credal_ece,
     }
+    assert set(expected) == set(found.after)
     for name, value in expected.items():
         assert found.after[name] == pytest.approx(value, abs=2e-3), name
     vote, total = cl.majority_vote(members), cl.total_uncertainty(members)
@@ -166,6 +174,8 @@ def test_new_data_get_better(method):
     )
     assert 3 not in found.kept
     assert after > before + 0.02
+    assert found.after["mean_bins"] > found.before["mean_bins"]
+    assert found.after["band_width"] < found.before["band_width"]
     losses = [-np.log(P.mean(axis=1)[np.arange(2000), labels]).mean() for P in (new, repaired)]
     assert losses[1] < losses[0]
     assert (found.calibration is None) == (method is None)

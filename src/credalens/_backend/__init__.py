@@ -3,6 +3,7 @@
 from credalens._backend.backend import (
     LAZY,
     NUMPY,
+    RAGGED,
     Array,
     Backend,
     TensorT,
@@ -23,10 +24,10 @@ from credalens._backend.batching import (
     blocks,
     first_invalid_row,
     map_instances,
-    num_threads,
     rows_in_cache,
 )
 from credalens._backend.dispatch import PRIMITIVES, primitive, set_function
+from credalens._backend.threads import get_num_threads, limit_threads, set_num_threads
 
 __all__ = [
     "BLOCK_BYTES",
@@ -34,6 +35,7 @@ __all__ = [
     "LAZY",
     "NUMPY",
     "PRIMITIVES",
+    "RAGGED",
     "Array",
     "Backend",
     "TensorT",
@@ -42,15 +44,17 @@ __all__ = [
     "blocks",
     "concrete_values",
     "first_invalid_row",
+    "get_num_threads",
     "has_values",
     "is_lazy",
     "is_tensor",
+    "limit_threads",
     "map_instances",
     "namespace",
-    "num_threads",
     "primitive",
     "rows_in_cache",
     "set_function",
+    "set_num_threads",
     "stop_gradient",
     "to_numpy",
     "tree_map",

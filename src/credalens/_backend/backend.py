@@ -46,6 +46,8 @@ class Backend:
     grad: bool = False
     #: Whether a JAX transformation traces the array, which then has a shape but no values.
     traced: bool = False
+    #: Whether members are missing, so that instances have different numbers of them.
+    ragged: bool = False
 
     @property
     def kernels_can_read(self) -> bool:
@@ -73,6 +75,8 @@ class Backend:
 
 
 NUMPY = Backend()
+#: NumPy arrays of an ensemble with missing members.
+RAGGED = Backend(ragged=True)
 LAZY = Backend("dask", placement="lazy")
 
 

@@ -19,13 +19,8 @@ SMALL_BYTES = 1 << 16
 #: Bytes of the temporaries of a NumPy expression: these stay in the cache.
 CACHE_BYTES = 1 << 20
 
-#: Number of threads of a kernel: decided by the kernel from ``num_threads()`` and the work.
+#: Number of threads of a kernel: decided by the kernel from ``get_num_threads()`` and the work.
 DEFAULT_THREADS = 0
-
-
-def num_threads() -> int:
-    """Return the number of kernel threads: ``CREDALENS_NUM_THREADS``, or the available cores."""
-    return _kernels.default_num_threads()
 
 
 def rows_in_cache(floats: int) -> int:

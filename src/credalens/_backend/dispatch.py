@@ -9,6 +9,8 @@ arrays of the set                             computed by
 NumPy                                         the NumPy implementation
 PyTorch and JAX in host memory, no gradient   the NumPy implementation, on shared memory
 Dask                                          one task per chunk, when the result is computed
+with missing members                          as above and below, once for each number of members,
+                                              on copies of those that are present
 PyTorch in host memory with a gradient        the NumPy implementation with its VJP, if it has one
 other tensors: another device, JAX tracers    the native implementation; without one, the NumPy
                                               implementation on a copy in host memory, with its VJP
@@ -20,12 +22,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from credalens._backend.backend import NUMPY, Array, Backend, is_lazy, tree_map
+from credalens._backend.backend import NUMPY, Array, Backend, is_lazy, to_numpy, tree_map
 from credalens._backend.host_callback import VJP, host_callback
 
 P = ParamSpec("P")
@@ -47,6 +49,11 @@ class Primitive:
     native: Callable[..., Any] | None = None
     #: Takes the arguments; returns a VJP, or None if there is none for these arguments.
     vjp: Callable[..., VJP | None] | None = None
+
+    @property
+    def by_instance(self) -> bool:
+        """Whether the results have no axis of members, so that members may be left out."""
+        return not self.signature.endswith(("->Q", "->(...)"))
 
     @property
     def supports(self) -> dict[str, str]:
@@ -84,8 +91,10 @@ def primitive(
 
 
 def call(entry: Primitive, Q: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a primitive for a set that does not hold NumPy arrays."""
+    """Run a primitive for a set that does not hold NumPy arrays, or lacks members."""
     backend, name = Q.backend, entry.name.rpartition(".")[2]
+    if backend.ragged and entry.by_instance:
+        return _call_by_group(entry, Q, args, kwargs)
     if backend.placement == "host":
         return to_backend(entry.numpy(Q.to_numpy_backed(), *args, **kwargs), backend)
     if backend.placement == "lazy":
@@ -112,6 +121,24 @@ def call(entry: Primitive, Q: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if backend.grad:
         raise_no_gradient(backend, name, Q.array_names[0])
     return to_backend(entry.numpy(Q.to_numpy_backed(), *args, **kwargs), backend)
+
+
+def _call_by_group(entry: Primitive, Q: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a primitive for a set with missing members."""
+    bound = inspect.signature(entry.numpy).bind(Q, *args, **kwargs)
+    weights = bound.arguments.pop("weights", None)
+    if weights is not None:  # of all members: with the set, those of missing members are left out
+        Q, args, kwargs = Q.with_weights(weights), bound.args[1:], bound.kwargs
+    name, n = entry.name.rpartition(".")[2], entry.signature.partition("->")[0].count("(")
+    if Q.backend.placement == "host" or n:
+        if Q.backend.grad:
+            raise_no_gradient(Q.backend, name, Q.array_names[0])
+        n = n if any(np.ndim(x) > 1 for x in args[:n]) else 0
+        result = Q.to_numpy_backed().map_groups(
+            _Call(name, args[n:], kwargs), [to_numpy(x, "argument") for x in args[:n]]
+        )
+        return to_backend(result, Q.backend)
+    return Q.map_groups(_Call(name, args, kwargs))
 
 
 def to_backend(result: Any, backend: Backend) -> Any:
@@ -186,22 +213,48 @@ def set_function(
                     result = function(Q, *args[1:], **kwargs)
                     double = type(given) is np.ndarray and given.dtype == np.float64
                     return result if double and given.ndim > 2 else _finish(result, Q)
-                if backend.placement == "lazy":
+                if backend.placement == "lazy" or backend.ragged:
                     if "random_state" in signature.parameters:
                         bound = signature.bind(*args, **kwargs)
                         state = bound.arguments.get("random_state")
                         bound.arguments["random_state"] = draw_seed(state)
                         args, kwargs = bound.args, bound.kwargs
-                    return Q._lazy.map(_Call(wrapper, args[1:], kwargs))
-                if backend.placement == "host":
-                    Q = Q.to_numpy_backed()
-                return to_backend(function(Q, *args[1:], **kwargs), backend)
+                    return _run_in_parts(_Call(wrapper, args[1:], kwargs), Q)
+                sets = Q.to_numpy_backed() if backend.placement == "host" else Q
+                result = to_backend(function(sets, *args[1:], **kwargs), backend)
+                if Q.may_lack_members:
+                    _attach(result, n_members=Q.n_present)
+                return result
 
             return wrapper  # type: ignore[return-value]
 
         return decorate
 
     return decorator
+
+
+def _run_in_parts(function: _Call, Q: Any) -> Any:
+    """Run a function of sets chunk by chunk, or once for each number of members."""
+    if Q.backend.placement == "lazy":
+        result = Q._lazy.map(function)
+    elif Q.backend.placement == "host":
+        result = to_backend(Q.to_numpy_backed().map_groups(function), Q.backend)
+    else:
+        result = Q.map_groups(function)
+    _attach(result, index=Q.index, n_members=Q.n_present if Q.may_lack_members else None)
+    return result
+
+
+def _attach(result: Any, **values: Any) -> None:
+    """Set attributes of the results of measures: labels of instances, numbers of members."""
+    if isinstance(result, dict | tuple | list):
+        for part in result.values() if isinstance(result, dict) else result:
+            _attach(part, **values)
+    elif is_dataclass(result):
+        for field in fields(result):
+            _attach(getattr(result, field.name), **values)
+        known = {name: x for name, x in values.items() if x is not None and hasattr(result, name)}
+        vars(result).update(known)
 
 
 def _finish(result: Any, Q: Any) -> Any:
@@ -212,9 +265,6 @@ def _finish(result: Any, Q: Any) -> Any:
         return array.astype(Q.dtype, copy=False)[()] if array.dtype.kind == "f" else array[()]
 
     result = tree_map(change, result)
-    if Q.index is not None:
-        for one in result.values() if isinstance(result, dict) else (result,):
-            for labelled in (one, *(getattr(one, name, None) for name in ("total", "aleatoric"))):
-                if hasattr(labelled, "index"):
-                    labelled.__dict__["index"] = Q.index
+    if Q.index is not None or Q.may_lack_members:
+        _attach(result, index=Q.index, n_members=Q.n_present if Q.may_lack_members else None)
     return result

@@ -23,9 +23,14 @@ BLOCK_NUMBERS = 1 << 24
 def wide_dtype(x: Any) -> Any:
     """Return the dtype for sums: double precision if the library and the device support it."""
     xp = namespace(x)
-    if backend_of(x).library == "jax":
+    if is_jax(x):
         return xp.float64 if sys.modules["jax"].config.jax_enable_x64 else xp.float32
     return xp.float32 if x.device.type == "mps" else xp.float64
+
+
+def is_jax(x: Any) -> bool:
+    """Return whether `x` is an array of JAX."""
+    return backend_of(x).library == "jax"
 
 
 def widen(x: Any) -> Any:
@@ -43,9 +48,17 @@ def asarray_like(array: Any, like: Any) -> Any:
     """Return a NumPy array on the device of `like`, in the dtype for sums; tensors as they are."""
     if is_tensor(array) or not is_tensor(like):
         return array
-    device = {} if backend_of(like).library == "jax" else {"device": like.device}
+    device = {} if is_jax(like) else {"device": like.device}
     # A copy: PyTorch warns of read-only memory.
     return namespace(like).asarray(np.array(array), dtype=wide_dtype(like), **device)
+
+
+def mask_like(mask: Array, like: Any) -> Any:
+    """Return a NumPy array of booleans on the device of `like`."""
+    if not is_tensor(like):
+        return mask
+    device = {} if backend_of(like).library == "jax" else {"device": like.device}
+    return namespace(like).asarray(np.array(mask), **device)
 
 
 def complement(p: Any) -> Any:
@@ -129,21 +142,26 @@ def _widest_pair(x: Any, order: float) -> tuple[Any, Any]:
     return first, second
 
 
-def diameter(x: Any, order: float, matrix: Array | None) -> Any:
-    """Return the largest ``|(p - q) matrix|`` between two rows of each ``(..., M, K)``."""
+def diameter(
+    x: Any, order: float, features: Callable[[Any], Any] = widen, n_features: int | None = None
+) -> Any:
+    """Return the largest norm of ``features(p - q)`` between two rows of each ``(..., M, K)``.
+
+    `features` is linear; by default it returns the probabilities themselves.
+    """
     xp, M = namespace(x), x.shape[-2]
-    F = x.shape[-1] if matrix is None else matrix.shape[1]
+    F = x.shape[-1] if n_features is None else n_features
     if F == 0:  # no features: all distances are 0
-        return xp.sum(matmul(x, matrix), axis=(-2, -1))
+        return xp.sum(features(x), axis=(-2, -1))
 
     def spread(block: Any) -> Any:
-        means = matmul(block, matrix)
+        means = features(block)
         return xp.max(xp.max(means, axis=1) - xp.min(means, axis=1), axis=-1)
 
     def pairs(block: Any) -> Any:
-        first, second = _widest_pair(matmul(stop_gradient(block), matrix), order)
+        first, second = _widest_pair(features(stop_gradient(block)), order)
         difference = widen(take_rows(block, first)) - widen(take_rows(block, second))
-        return norm(matmul(difference, matrix), order)
+        return norm(features(difference), order)
 
     if order == math.inf:
         return map_blocks(spread, x, 3 * M * F)

@@ -2,6 +2,7 @@
 
 from credalens.decisions.costs import as_cost, cost_with_abstention
 from credalens.decisions.label_sets import UTILITIES, best_label_set
+from credalens.decisions.listed_classes import admissible_listed
 from credalens.decisions.rules import ADMISSIBILITY_RULES, DECISION_RULES, admissible, decide
 from credalens.decisions.set_metrics import GroupedSetMetrics, SetMetrics, set_metrics
 
@@ -12,6 +13,7 @@ __all__ = [
     "GroupedSetMetrics",
     "SetMetrics",
     "admissible",
+    "admissible_listed",
     "as_cost",
     "best_label_set",
     "cost_with_abstention",

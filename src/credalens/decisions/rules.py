@@ -8,7 +8,8 @@ from typing import Any, Literal, overload
 from credalens import _validation
 from credalens._backend import Array, TensorT, namespace, native, stop_gradient
 from credalens.decisions.costs import as_cost
-from credalens.sets import CredalSet, SetLike, set_function
+from credalens.decisions.listed_classes import admissible_listed, decide_listed, dense_mask
+from credalens.sets import CredalSet, SetLike, TopKHull, set_function
 from credalens.sets.decision_queries import tie_tolerance
 
 DecisionRule = Literal["gamma_minimax", "gamma_minimin", "hurwicz", "minimax_regret"]
@@ -79,7 +80,9 @@ def decide(
     -------
     array of int, shape (...)
         Indices of actions; of equal actions the first. Values of the criterion that differ by less
-        than 1e-12 of the range of the costs are equal.
+        than 1e-12 of the range of the costs are equal. For truncated predictions
+        (`ConvexHull.from_topk`) the best of the listed classes, with probability 0 for members that
+        do not list it.
 
     See Also
     --------
@@ -119,8 +122,22 @@ def decide(
     """
     _validation.one_of(rule, "rule", DECISION_RULES)
     weight = _validation.fraction(alpha, "alpha", zero=True, one=True)
+    if isinstance(Q, TopKHull):
+        _refuse_cost(cost)
+        criterion = DECISION_RULES[rule]
+        return decide_listed(Q, lambda hull, alpha: criterion(hull, None, alpha), weight)
     costs = as_cost(cost, Q.n_classes)
     return first_smallest(stop_gradient(DECISION_RULES[rule](Q, costs, weight)), costs)
+
+
+def _refuse_cost(cost: Any) -> None:
+    """Raise if costs are passed for truncated predictions."""
+    if cost is not None:
+        _validation.raise_invalid(
+            "cost",
+            "is passed for truncated predictions, whose expected costs are not known",
+            "leave it out for 0-1 costs, or pass all probabilities to ConvexHull",
+        )
 
 
 def first_smallest(criterion: Any, cost: Array | None) -> Any:
@@ -181,7 +198,8 @@ def admissible(
     Returns
     -------
     array of bool, shape (..., D), or (mask, error)
-        At least one action is admissible. Undecided actions are returned as admissible.
+        At least one action is admissible. Undecided actions are returned as admissible, except, for
+        truncated predictions (`ConvexHull.from_topk`), classes that no member lists.
 
     Notes
     -----
@@ -223,6 +241,11 @@ def admissible(
     (array([ True, False,  True]), array([ True,  True,  True]))
     """
     _validation.one_of(rule, "rule", ADMISSIBILITY_RULES)
+    if isinstance(Q, TopKHull):
+        _refuse_cost(cost)
+        classes, mask, error = admissible_listed(Q, rule)
+        mask = dense_mask(Q, classes, mask)
+        return (mask, dense_mask(Q, classes, error)) if return_error else mask
     costs = as_cost(cost, Q.n_classes)
     if Q.backend.placement == "device" and rule != "interval_dominance":
         Q = Q.to_numpy_backed()

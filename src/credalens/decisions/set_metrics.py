@@ -255,6 +255,18 @@ class OutcomeCounts:
                 key = (pair // 2, bool(pair % 2))
                 self._counts[key] = self._counts.get(key, 0) + count
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the counts as a JSON value, for `merge`."""
+        counts = [[size, hit, count] for (size, hit), count in self._counts.items()]
+        return {"n": self.n, "cost": self._cost, "counts": counts}
+
+    def merge(self, other: dict[str, Any]) -> None:
+        """Add counts that `as_dict` returned."""
+        self.n += other["n"]
+        self._cost += other["cost"]
+        for size, hit, count in other["counts"]:
+            self._counts[size, hit] = self._counts.get((size, hit), 0) + count
+
     @property
     def mean_cost(self) -> float:
         """Mean cost of the decisions."""

@@ -20,6 +20,7 @@ from credalens._backend import (
     rows_in_cache,
 )
 from credalens._backend.lazy import LazyBatch
+from credalens._edges import Edges, Line
 from credalens._protocols import CredalSetLike
 from credalens.distances.choquet import lipschitz_bound
 
@@ -35,9 +36,26 @@ class Seminorm:
 
     #: 1, 2 or infinity.
     order: float
-    #: Features, ``(K, F)``; ``None`` for the probabilities themselves.
-    matrix: Array | None = None
+    #: Features, ``(K, F)``, or the edges of a line or tree, whose masses are the features; ``None``
+    #: for the probabilities themselves.
+    matrix: Array | Edges | None = None
     scale: float = 1.0
+
+    def n_features(self, n_classes: int) -> int:
+        """Return the number of features F."""
+        if isinstance(self.matrix, Edges):
+            return len(self.matrix.length)
+        return n_classes if self.matrix is None else int(self.matrix.shape[1])
+
+    def features(self, x: Any) -> Any:
+        """Return the features ``(..., F)`` of tensors ``(..., K)``, in the dtype for sums."""
+        if isinstance(self.matrix, Edges):
+            return self.matrix.native_masses(x)
+        return native.matmul(x, self.matrix)
+
+    def dense(self) -> Array | None:
+        """Return the matrix ``(K, F)``; ``None`` for the probabilities themselves."""
+        return self.matrix.matrix if isinstance(self.matrix, Edges) else self.matrix
 
 
 class Distance(ABC):
@@ -90,6 +108,10 @@ class Distance(ABC):
         """``(K, K)`` matrix c with ``d(p, delta_y) = E_p[c(., y)]``, ``None`` if there is none."""
         return None
 
+    def ground_costs(self) -> Array | Edges | None:
+        """Return `dirac_costs`, or the edges of a line or tree that they are the lengths of."""
+        return self.dirac_costs
+
     @abstractmethod
     def between(self, p: Array, q: Array) -> Array:
         """Return the distances of float64 arrays ``(..., K)`` that broadcast."""
@@ -111,6 +133,11 @@ class Distance(ABC):
         (diameter,) = map_instances(kernel, points, [()], rows=block_rows(points))
         return np.asarray(diameter)
 
+    def diameter_bounds(self, points: Array) -> tuple[Array, Array]:
+        """Return certified bounds of `diameter`, the same array twice if it is exact."""
+        diameter = self.diameter(points)
+        return diameter, diameter
+
     def minimax_dirac_distance(self, points: Array) -> Array:
         """Return ``min over y of max over rows p of d(p, delta_y)`` of each ``(..., V, K)``."""
 
@@ -128,11 +155,8 @@ class Distance(ABC):
         """
         return None
 
-    def line(self) -> tuple[Array, Array] | None:
-        """Return the order of the classes and the K - 1 lengths between neighbours.
-
-        If the distance is the Wasserstein distance of classes on a line; otherwise ``None``.
-        """
+    def line(self, n_classes: int) -> Line | None:
+        """Return the classes on a line, if the distance is Wasserstein or Kolmogorov on it."""
         return None
 
     def diameter_of(self, Q: CredalSetLike) -> Any:
@@ -141,19 +165,18 @@ class Distance(ABC):
 
     def diameter_bounds_of(self, Q: CredalSetLike) -> tuple[Any, Any]:
         """Return certified bounds of the diameter, equal where it is known exactly."""
-        diameter = self.diameter_of(Q)
-        return diameter, diameter
+        return Q.vertex_diameter_bounds(self)
 
     def total(self, Q: CredalSetLike) -> Any:
         """Return ``min over y of max over p of d(p, delta_y)``."""
-        costs = self.dirac_costs
+        costs = self.ground_costs()
         if costs is None:
             return Q.minimax_dirac_distance(self)
         return Q.minimax_and_minimin_risk(costs)[0]
 
     def aleatoric(self, Q: CredalSetLike) -> tuple[Any, Any, Any]:
         """Return the ends of ``{min over y of d(p, delta_y) : p in Q}`` and their largest error."""
-        costs = self.dirac_costs
+        costs = self.ground_costs()
         if costs is None:
             raise TypeError(f"{type(self).__name__} has no dirac_costs and must define aleatoric()")
         return Q.cost_uncertainty(costs)[1:]
@@ -164,13 +187,23 @@ class Distance(ABC):
 
     def decompose(self, Q: CredalSetLike) -> tuple[Any, Any, Any, Any, Any]:
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
-        diameter = self.diameter_of(Q)  # first, as it raises if a cost is not a metric
-        costs = self.dirac_costs
+        # The diameter first, as it raises if a cost is not a metric.
+        least, most = self.diameter_bounds_of(Q)
+        costs = self.ground_costs()
         if costs is not None:
             total, lower, upper, error = Q.cost_uncertainty(costs)
         else:
             total, (lower, upper, error) = self.total(Q), self.aleatoric(Q)
-        return total, lower, upper, diameter / 2, error
+        if most is not least:
+            error = namespace(error).maximum(error, (most - least) / 2)
+        return total, lower, upper, least / 2, error
+
+    def component_errors(self, Q: CredalSetLike) -> tuple[Any, Any, Any, Any] | None:
+        """Return the errors of total, both aleatoric ends and epistemic uncertainty.
+
+        ``None`` if only the aleatoric ends have one, that of `decompose`.
+        """
+        return None
 
     def imprecision(self, Q: CredalSetLike) -> tuple[Any, Any]:
         """Return the maximum mean imprecision, and an upper bound of its error.
@@ -184,7 +217,7 @@ class Distance(ABC):
         exact = sets.choquet_is_lower()
         if exact.all():
             return value, np.zeros_like(value)
-        costs = self.dirac_costs
+        costs = self.ground_costs()
         if costs is None:
             diracs = np.eye(sets.n_classes)
             costs = self.between(diracs[:, None], diracs)
@@ -239,7 +272,7 @@ class Distance(ABC):
                 "pass p.detach().cpu()",
             )
         self.check_classes(K)
-        features = native.matmul(native.widen(first) - native.widen(second), norm.matrix)
+        features = norm.features(native.widen(first) - native.widen(second))
         distance = norm.scale * native.norm(features, norm.order)
         return namespace(distance).astype(distance, first.dtype, copy=False)
 

@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from credalens._backend import Array, rows_in_cache
+from credalens._edges import Edges
 from credalens._protocols import CredalSetLike
 
 #: Largest number of classes for which the linear cells of Wasserstein and MMD balls are enumerated.
@@ -82,7 +83,7 @@ def largest_integral(table: Array, widths: Array) -> Array:
     return best.reshape(widths.shape[:-1])
 
 
-def lipschitz_bound(Q: CredalSetLike, metric: Array) -> Array:
+def lipschitz_bound(Q: CredalSetLike, metric: Array | Edges) -> Array:
     """Return an upper bound of the imprecision for functions with ``|f_i - f_j| <= metric_ij``.
 
     ``w(A)`` is at most T, the total variation diameter of the set, which gives the bound T times
@@ -90,9 +91,14 @@ def lipschitz_bound(Q: CredalSetLike, metric: Array) -> Array:
     its complement; with the one that does not contain class y, this gives the cost of transporting
     all widths to y, minimised over y.
     """
-    moved = Q.widths() @ metric
+    widths = Q.widths()
+    if isinstance(metric, Edges):
+        moved, most = metric.expected(widths.reshape(1, -1, Q.n_classes)), metric.diameter
+        moved = moved.reshape(widths.shape)
+    else:
+        moved, most = widths @ metric, metric.max()
     tv = 2 * np.asarray(Q.tv_closed_forms(epistemic=True)[2], np.float64)
-    return np.asarray(np.minimum(tv * metric.max(), moved.min(axis=-1)))
+    return np.asarray(np.minimum(tv * most, moved.min(axis=-1)))
 
 
 @cache

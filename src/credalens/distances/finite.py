@@ -149,7 +149,7 @@ class TestFunctions(Distance):
             np.minimum(lower, upper, out=lower)  # can be violated by rounding only
             np.maximum(below_error, bound - upper, out=error)
 
-        points = Q.detached("aleatoric uncertainty of TestFunctions").to_hull().members
+        points = Q.detached("aleatoric uncertainty of TestFunctions").to_hull().generators
         size = 2 * len(self._functions) * points.shape[-1] * points.shape[-2]
         limit = min(NODE_LIMIT, 1 + NODE_FLOATS // size)
         rows = block_rows(points, 2 * len(self._functions))

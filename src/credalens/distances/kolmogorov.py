@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from credalens import _kernels, _matrix_game
+from credalens import _kernels
 from credalens._backend import DEFAULT_THREADS, Array, map_instances, native
+from credalens._edges import Line, on_line, tails
 from credalens._protocols import CredalSetLike
 from credalens.distances.base import Distance, Seminorm, block_rows
 
@@ -24,7 +26,8 @@ class Kolmogorov(Distance):
     ``d(p, delta_y) = max(p(< y), p(> y))`` is convex, not linear, in p. The lower aleatoric end is
     therefore the smallest value of K matrix games between these two functions. For the upper end,
     ``min over y of d(p, delta_y) = max over k of min(F(k), 1 - F(k))`` with ``F(k) = p(<= k)``, and
-    F(k) takes all values between its lower and its upper probability.
+    F(k) takes all values between its lower and its upper probability. For 2-monotone sets the lower
+    end is ``min over y of max(lower(< y), lower(> y), lower(not y) / 2)``.
 
     Examples
     --------
@@ -42,11 +45,15 @@ class Kolmogorov(Distance):
 
     def seminorm(self, n_classes: int) -> Seminorm:
         """Return the largest difference of the K - 1 cumulative probabilities."""
-        return Seminorm(math.inf, np.triu(np.ones((n_classes, n_classes)))[:, :-1])
+        return Seminorm(math.inf, on_line(np.arange(n_classes, dtype=np.float64)))
+
+    def line(self, n_classes: int) -> Line:
+        """Return the classes in their order."""
+        return Line(np.arange(n_classes), np.arange(n_classes, dtype=np.float64), kolmogorov=True)
 
     def to_diracs(self, points: Array) -> Array:
         """Return ``d(p, delta_y)`` for the rows p of float64 ``(b, M, K)`` and every y."""
-        return np.maximum(*_tails(points))
+        return np.maximum(*tails(points))
 
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
@@ -66,33 +73,13 @@ class Kolmogorov(Distance):
         (worst,) = map_instances(kernel, points, [()], rows=block_rows(points))
         return np.asarray(worst)
 
-    def aleatoric(self, Q: CredalSetLike) -> tuple[Array, Array, Array]:
+    def aleatoric(self, Q: CredalSetLike) -> tuple[Any, Any, Any]:
         """Return the ends of ``{min over y of d(p, delta_y) : p in Q}`` and their largest error."""
-
-        def kernel(block: Array, lower: Array, upper: Array, error: Array) -> None:
-            below, above = _tails(block)
-            games = np.stack([below, above], axis=-1).transpose(0, 2, 1, 3)
-            lower[:], error[:] = _matrix_game.smallest_minimax(games)
-            # F(k) takes all values in [least, most]; the one nearest to 1/2 is the maximiser.
-            least, most = below[..., 1:].min(axis=1), below[..., 1:].max(axis=1)
-            nearest = np.clip(0.5, least, most)
-            np.minimum(nearest, 1 - nearest).max(axis=1, out=upper, initial=0.0)
-            np.minimum(lower, upper, out=lower)  # can be violated by rounding only
-
-        points = Q.detached("aleatoric uncertainty of Kolmogorov").to_hull().members
-        lower, upper, error = map_instances(kernel, points, [()] * 3, rows=block_rows(points))
+        sets = Q.detached("aleatoric uncertainty of Kolmogorov")
+        lower, upper, error = sets.kolmogorov_aleatoric()
         return lower, upper, error
 
     def imprecision(self, Q: CredalSetLike) -> tuple[Array, Array]:
         """Return the diameter, which is exact: the test functions are indicators of events."""
         value = self.diameter_of(Q)
         return value, native.zeros_like(value)
-
-
-def _tails(points: Array) -> tuple[Array, Array]:
-    """Return the probability of the classes before and after each class, in float64."""
-    below = np.zeros(points.shape)
-    np.cumsum(points[..., :-1], axis=-1, dtype=np.float64, out=below[..., 1:])
-    above = np.zeros(points.shape)
-    np.cumsum(points[..., :0:-1], axis=-1, dtype=np.float64, out=above[..., -2::-1])
-    return below, above

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,62 +55,70 @@ def _distinct(functions: Array, unit: float) -> Array:
 
 def transport_costs(cost: Array, p: Array, q: Array) -> Array:
     """Return the optimal transport cost between the rows of `p` and `q`, ``(n, K)`` each."""
-    emd2 = _solver()
+    solve = _solver()
     value = np.empty(len(p))
     for i, (a, b) in enumerate(zip(p, q, strict=True)):
-        value[i] = _cost(emd2, cost, a, b)
+        value[i] = solve(cost, a, b)[0]
     return value
 
 
-def farthest_pair(metric: Array, rows: Array) -> tuple[Array, tuple[Array, Array]]:
-    """Return the largest ``W1`` between two rows of each instance ``(b, M, K)``, and the rows.
+def farthest_pair(metric: Array, rows: Array) -> tuple[Array, Array, tuple[Array, Array]]:
+    """Return certified bounds of the largest ``W1`` between two rows of each ``(b, M, K)``.
 
-    The common mass of two rows is not transported. Two feasible plans for the remaining mass, all
-    through one class and the independent coupling, give upper bounds; the Lipschitz functions
-    ``metric(., y)`` give lower bounds. Pairs are solved in decreasing order of their upper bounds
-    until no bound exceeds the best value.
+    Also returns the rows that attain the lower bounds. The common mass of two rows is not
+    transported. Two feasible plans for the remaining mass, all through one class and the
+    independent coupling, give upper bounds; the Lipschitz functions ``metric(., y)`` give lower
+    bounds. Pairs are solved in decreasing order of their upper bounds until no bound exceeds the
+    best value. Then the plans of the solved pairs bound the distance from above, and the dual
+    solution of the best one, which is made Lipschitz (`potential`), from below.
     """
     raise_too_many(rows.shape[1], "the Wasserstein distance of a general cost")
-    emd2 = _solver()
+    solve = _solver()
     first, second = np.triu_indices(rows.shape[1], 1)
-    result, pairs = np.zeros(len(rows)), np.zeros(len(rows), np.intp)
+    least, most = np.zeros((2, len(rows)))
+    pairs = np.zeros(len(rows), np.intp)
     if len(first) == 0:
-        return result, (pairs, pairs)
+        return least, most, (pairs, pairs)
     chunk = rows_in_cache(len(first) * rows.shape[2])
     for start in range(0, len(rows), chunk):
-        part = rows[start : start + chunk]
+        part, some = rows[start : start + chunk], slice(start, start + chunk)
         lower, upper = _pair_bounds(metric, part, first, second)
-        best, farthest = lower.max(axis=1), lower.argmax(axis=1)
+        least[some], pairs[some] = lower.max(axis=1), lower.argmax(axis=1)
+        most[some] = least[some]
         for i, bounds in enumerate(upper):
-            candidates = np.flatnonzero(bounds > best[i])
+            at = start + i
+            candidates = np.flatnonzero(bounds > most[at])
             for pair in candidates[np.argsort(-bounds[candidates], kind="stable")]:
-                if bounds[pair] <= best[i]:
+                if bounds[pair] <= most[at]:
                     break
                 d = part[i, first[pair]] - part[i, second[pair]]
-                cost = _cost(emd2, metric, np.maximum(d, 0), np.maximum(-d, 0))
-                if cost > best[i]:
-                    best[i], farthest[i] = cost, pair
-        result[start : start + chunk], pairs[start : start + chunk] = best, farthest
-    return result, (first[pairs], second[pairs])
+                cost, dual = solve(metric, np.maximum(d, 0), np.maximum(-d, 0))
+                most[at] = max(most[at], min(cost, bounds[pair]))
+                reached = float(potential(metric, d, dual) @ d)
+                if reached > least[at]:
+                    least[at], pairs[at] = reached, pair
+    return np.minimum(least, most), most, (first[pairs], second[pairs])
+
+
+def potential(metric: Array, d: Array, dual: Array) -> Array:
+    """Return a 1-Lipschitz function f with a large ``f . d``, from a dual solution.
+
+    A dual solution g on the sinks, where ``d < 0``, gives ``f(z) = min over sinks y of
+    metric(z, y) - g(y)``. It is Lipschitz for any g; for an optimal g it is optimal: at least the
+    dual solution at the sources and at most -g at the sinks.
+    """
+    sinks = np.flatnonzero(d < 0)
+    if len(sinks) == 0:
+        return np.zeros(len(d))
+    return np.asarray((metric[:, sinks] - dual).min(axis=1))
 
 
 def potentials(metric: Array, p: Array, q: Array) -> Array:
-    """Return 1-Lipschitz functions f with ``f . (p - q) = W1(p, q)`` for rows ``(n, K)``.
-
-    A dual solution g on the sinks gives ``f(z) = min over sinks y of g(y) + metric(z, y)``, which
-    is Lipschitz and optimal: at least the dual solution at the sources and at most g at the sinks.
-    """
-    from ot import emd
-
+    """Return 1-Lipschitz functions f with ``f . (p - q) = W1(p, q)`` for rows ``(n, K)``."""
+    solve = _solver()
     functions = np.zeros(p.shape)
     for i, d in enumerate(p - q):
-        sources, sinks = np.flatnonzero(d > 0), np.flatnonzero(d < 0)
-        if len(sources) == 0 or len(sinks) == 0:
-            continue
-        supply, demand = d[sources] / d[sources].sum(), d[sinks] / d[sinks].sum()
-        block = np.ascontiguousarray(metric[np.ix_(sources, sinks)])
-        _, log = emd(supply, demand, block, numItermax=10_000_000, log=True)
-        functions[i] = (metric[:, sinks] - log["v"]).min(axis=1)
+        functions[i] = potential(metric, d, solve(metric, np.maximum(d, 0), np.maximum(-d, 0))[1])
     return functions
 
 
@@ -134,23 +144,32 @@ def _bounds(metric: Array, difference: Array) -> tuple[Array, Array]:
     return lower, np.minimum(through, spread)
 
 
-def _cost(emd2: Any, cost: Array, a: Array, b: Array) -> float:
-    """Return the transport cost between a and b, which have equal mass up to rounding."""
+def _transport(emd2: Any, cost: Array, a: Array, b: Array) -> tuple[float, Array]:
+    """Return the transport cost between a and b, of equal mass up to rounding, and the dual.
+
+    The dual solution is that of the classes with a positive b. The solver works with absolute
+    tolerances: costs are scaled to 1 and masses to a sum of 1.
+    """
     sources, sinks = np.flatnonzero(a), np.flatnonzero(b)
     if len(sources) == 0 or len(sinks) == 0:
-        return 0.0
+        return 0.0, np.zeros(len(sinks))
     supply, demand = a[sources], b[sinks]
     mass = float(supply.sum())
-    supply, demand = supply / mass, demand / demand.sum()
     block = np.ascontiguousarray(cost[np.ix_(sources, sinks)])
-    if len(sources) == 1 or len(sinks) == 1:  # only one coupling
-        return mass * float(supply @ block @ demand)
-    # The marginals are normalised and the dual is not used: the checks take half of the time.
+    if len(sources) == 1:  # only one coupling
+        return mass * float(block[0] @ demand) / float(demand.sum()), block[0]
+    if len(sinks) == 1:
+        return float(supply @ block[:, 0]), np.zeros(1)
+    unit = float(block.max()) or 1.0
+    # The marginals are normalised: the checks take half of the time.
     options = {"numItermax": 10_000_000, "check_marginals": False, "center_dual": False}
-    return mass * float(emd2(supply, demand, block, **options))
+    value, log = emd2(
+        supply / mass, demand / demand.sum(), block / unit, log=True, **options
+    )  # fmt: skip
+    return mass * unit * float(value), unit * log["v"]
 
 
-def _solver() -> Any:
+def _solver() -> Callable[[Array, Array, Array], tuple[float, Array]]:
     try:
         from ot import emd2
     except ImportError:
@@ -159,4 +178,4 @@ def _solver() -> Any:
         raise ImportError(
             f"Wasserstein with a general cost needs POT; run {install_command('wasserstein')}"
         ) from None
-    return emd2
+    return partial(_transport, emd2)

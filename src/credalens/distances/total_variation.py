@@ -83,7 +83,11 @@ class TotalVariation(Distance):
         """Return total, both aleatoric ends, epistemic, and the largest error of the ends."""
         return Q.tv_uncertainty() if type(self) is TotalVariation else super().decompose(Q)
 
+    def component_errors(self, Q: CredalSetLike) -> tuple[Any, Any, Any, Any] | None:
+        """Return the errors of total, both aleatoric ends and epistemic uncertainty."""
+        return Q.tv_errors() if type(self) is TotalVariation else None
+
     def imprecision(self, Q: CredalSetLike) -> tuple[Any, Any]:
-        """Return the diameter (González-García et al. 2026, Corollary 4.10), which is exact."""
-        value = self.diameter_of(Q)
-        return value, native.zeros_like(value)
+        """Return the diameter (González-García et al. 2026, Corollary 4.10) and its error."""
+        value, errors = self.diameter_of(Q), self.component_errors(Q)
+        return value, native.zeros_like(value) if errors is None else 2 * errors[3]

@@ -1,87 +1,21 @@
-"""Classes on lines and trees, for which optimal transport has a closed form."""
+"""Classes at the nodes of a tree: input validation, and its edges."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array
-
-#: Up to this number of classes a matrix product is faster than cumulative sums.
-DENSE_CLASSES = 32
+from credalens._edges import Edges
 
 
-@dataclass(frozen=True, eq=False)
-class Edges:
-    """The edges of a line or a tree, each with the interval of classes on one side.
+def on_tree(parents: Any, lengths: Any, classes: Any) -> tuple[Edges, tuple[int, int] | None]:
+    """Return the edges of classes at nodes of a tree, by default its leaves.
 
-    With the classes in `order`, edge e has the classes ``order[start[e]:stop[e]]`` on one side, and
-    contributes ``length[e] |p(side) - q(side)|`` to the transport cost. Edges are sorted by the
-    size of that side.
+    The second result is the first pair of classes whose distance is 0, if there is one.
     """
-
-    order: Array
-    start: Array
-    stop: Array
-    length: Array
-
-    @cached_property
-    def _matrix(self) -> Array | None:
-        """The matrix of `masses` for few classes, otherwise None."""
-        return self.matrix if len(self.order) <= DENSE_CLASSES else None
-
-    @cached_property
-    def matrix(self) -> Array:
-        """Length of each edge that has the class on its side, otherwise 0: ``(K, E)``."""
-        K = len(self.order)
-        place = np.empty(K, np.intp)
-        place[self.order] = np.arange(K)
-        inside = (self.start <= place[:, None]) & (place[:, None] < self.stop)
-        return np.where(inside, self.length, 0.0)
-
-    @cached_property
-    def is_line(self) -> bool:
-        """Whether edge e has the first e + 1 classes on its side."""
-        stops = np.arange(1, len(self.order))
-        return not self.start.any() and np.array_equal(self.stop, stops)
-
-    def masses(self, p: Array) -> Array:
-        """Return the mass on the side of each edge times its length, ``(..., E)``, in float64."""
-        if self._matrix is not None:
-            flat = p.reshape(-1, p.shape[-1]).astype(np.float64, copy=False)
-            return np.asarray(flat @ self._matrix).reshape(*p.shape[:-1], len(self.length))
-        if not np.array_equal(self.order, np.arange(len(self.order))):
-            p = np.take(p, self.order, axis=-1)
-        sums = np.cumsum(p, axis=-1, dtype=np.float64)
-        if self.is_line:
-            sums[..., :-1] *= self.length
-            sums[..., -1] = 0.0
-            return sums
-        across = np.empty((*p.shape[:-1], len(self.length)))
-        # Edges to leaves are the first ones and most of a tree; they need no sums.
-        alone = int(np.searchsorted(self.stop - self.start, 2))
-        across[..., :alone] = np.take(p, self.start[:alone], axis=-1)
-        inner = np.take(sums, self.stop[alone:] - 1, axis=-1)
-        before = np.take(sums, np.maximum(self.start[alone:] - 1, 0), axis=-1)
-        before *= self.start[alone:] > 0
-        np.subtract(inner, before, out=across[..., alone:])
-        across *= self.length
-        return across
-
-
-def on_line(positions: Array) -> Edges:
-    """Return the edges between classes at `positions` on a line."""
-    order = np.argsort(positions, kind="stable")
-    ends = np.arange(1, len(positions))
-    return Edges(order, np.zeros_like(ends), ends, np.diff(positions[order]))
-
-
-def on_tree(parents: Any, lengths: Any, classes: Any) -> tuple[Array, Edges]:
-    """Return the metric and the edges of classes at nodes of a tree, by default its leaves."""
     parent = _nodes(parents, "parents", least=-1)
     n = len(parent)
     length = _validation.finite(lengths, "lengths").astype(np.float64)
@@ -101,8 +35,9 @@ def on_tree(parents: Any, lengths: Any, classes: Any) -> tuple[Array, Edges]:
             "classes", "contains a node twice", "pass a different node for each class"
         )
     preorder = _preorder(parent)
-    metric = _tree_metric(parent, length, preorder)[np.ix_(nodes, nodes)]
-    return metric, _tree_edges(parent, length, preorder, nodes)
+    return _tree_edges(parent, length, preorder, nodes), _equal_pair(
+        parent, length, preorder, nodes
+    )
 
 
 def _nodes(x: Any, name: str, *, least: int, most: int | None = None) -> Array:
@@ -146,13 +81,21 @@ def _preorder(parent: Array) -> list[int]:
     return order
 
 
-def _tree_metric(parent: Array, length: Array, preorder: list[int]) -> Array:
-    """Return the lengths of the paths between all nodes."""
-    path = np.zeros((len(parent), len(parent)))
-    for i, v in enumerate(preorder[1:], start=1):
-        seen = preorder[:i]
-        path[v, seen] = path[seen, v] = path[parent[v], seen] + length[v]
-    return path
+def _equal_pair(
+    parent: Array, length: Array, preorder: list[int], nodes: Array
+) -> tuple[int, int] | None:
+    """Return the first two classes that edges of length 0 connect, ``None`` if there are none."""
+    merged = np.arange(len(parent))
+    for v in preorder[1:]:
+        if length[v] == 0:
+            merged[v] = merged[parent[v]]
+    place = merged[nodes]
+    _, first, where = np.unique(place, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[where] < np.arange(len(nodes)))
+    if len(again) == 0:
+        return None
+    pairs = [(int(first[where[y]]), int(y)) for y in again]
+    return min(pairs)
 
 
 def _tree_edges(parent: Array, length: Array, preorder: list[int], nodes: Array) -> Edges:

@@ -11,11 +11,15 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._backend import DEFAULT_THREADS, Array, map_instances
+from credalens._edges import Edges, Line, on_line
 from credalens._protocols import CredalSetLike
 from credalens._warnings import warn_caller
 from credalens.distances import choquet, optimal_transport
 from credalens.distances.base import Distance, Seminorm, block_rows, square_matrix
-from credalens.distances.tree_edges import Edges, on_line, on_tree
+from credalens.distances.tree_edges import on_tree
+
+#: Up to this number of classes distances on lines and trees are compared by their ground costs.
+MAX_COMPARED = 512
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +42,8 @@ class Wasserstein(Distance):
     Distances and diameters have closed forms on a line (`ordinal`) and on a tree (`tree`). For a
     general metric on up to 7 classes they are maxima over the vertices of the set of 1-Lipschitz
     functions. For more classes, the network simplex algorithm of POT solves the pairs of members
-    that are not excluded by bounds.
+    that are not excluded by bounds; its plans and dual solutions are certified bounds, whose
+    difference is the error of epistemic uncertainty.
 
     Examples
     --------
@@ -54,7 +59,7 @@ class Wasserstein(Distance):
 
     n_classes: int
     _edges: Edges | None = None
-    _positions: Array | None = None
+    _separates: bool = True
 
     def __init__(self, cost: Any) -> None:
         matrix = square_matrix(cost, "cost")
@@ -68,18 +73,21 @@ class Wasserstein(Distance):
                 _validation.raise_invalid(
                     "cost", f"cost[{z}, {y}] (zero-based) = {matrix[z, y]:.6g} {problem}", fix
                 )
-        self._set_cost(matrix, None)
+        equal = np.argwhere(np.triu(np.maximum(matrix, matrix.T) == 0, 1))
+        vars(self).update(n_classes=len(matrix), cost=matrix)
+        self._warn_of_equal(tuple(equal[0]) if len(equal) else None)
 
-    def _set_cost(self, cost: Array, edges: Edges | None) -> None:
-        cost.flags.writeable = False
-        vars(self).update(n_classes=len(cost), cost=cost, _edges=edges)
-        _warn_of_equal(np.argwhere(np.triu(np.maximum(cost, cost.T) == 0, 1)))
+    @classmethod
+    def _on_edges(cls, edges: Edges, equal: tuple[int, int] | None) -> Self:
+        distance = cls.__new__(cls)
+        vars(distance).update(n_classes=edges.n_classes, _edges=edges)
+        distance._warn_of_equal(equal)
+        return distance
 
     @cached_property
     def cost(self) -> Array:
-        """Ground cost, ``(K, K)``; on a line it is computed when it is first used."""
-        at = np.asarray(self._positions)
-        cost: Array = np.abs(at[:, None] - at)
+        """Ground cost, ``(K, K)``; on lines and trees it is computed when it is first used."""
+        cost = np.asarray(self._edges and self._edges.dense())
         cost.flags.writeable = False
         return cost
 
@@ -117,11 +125,10 @@ class Wasserstein(Distance):
                     f"has shape {at.shape}",
                     "pass one number per class, or the number of classes",
                 )
-        distance, edges = cls.__new__(cls), on_line(at)
-        vars(distance).update(n_classes=len(at), _edges=edges, _positions=at)
+        edges = on_line(at)
         equal = np.flatnonzero(edges.length == 0)
-        _warn_of_equal(sorted(zip(edges.order[equal], edges.order[equal + 1], strict=True)))
-        return distance
+        pairs = zip(edges.order[equal], edges.order[equal + 1], strict=True)
+        return cls._on_edges(edges, min(((int(z), int(y)) for z, y in pairs), default=None))
 
     @classmethod
     def tree(cls, parents: Any, lengths: Any, classes: Any = None) -> Self:
@@ -150,12 +157,17 @@ class Wasserstein(Distance):
         >>> d.cost[0]
         array([0., 2., 6., 6.])
         """
-        distance = cls.__new__(cls)
-        distance._set_cost(*on_tree(parents, lengths, classes))
-        return distance
+        return cls._on_edges(*on_tree(parents, lengths, classes))
 
     def _key(self) -> Any:
-        return self.cost.shape, self.cost.tobytes()
+        edges = self._edges
+        if edges is None or self.n_classes <= MAX_COMPARED:
+            return self.cost.shape, self.cost.tobytes()
+        return tuple(x.tobytes() for x in (edges.order, edges.start, edges.stop, edges.length))
+
+    def ground_costs(self) -> Array | Edges:
+        """Return the edges of a line or tree, otherwise the ground cost."""
+        return self.cost if self._edges is None else self._edges
 
     @property
     def dirac_costs(self) -> Array:
@@ -187,6 +199,8 @@ class Wasserstein(Distance):
     @property
     def is_metric(self) -> bool:
         """Whether the cost is a metric on the classes."""
+        if self._edges is not None:
+            return self._separates
         apart = self.cost[~np.eye(len(self.cost), dtype=bool)]
         return bool((apart > 0).all()) and self.violation is None
 
@@ -221,36 +235,37 @@ class Wasserstein(Distance):
 
     def diameter(self, points: Array) -> Array:
         """Return the largest distance between two rows of each ``(..., V, K)``."""
-        self._require_metric()
-        if self._edges is None:
-            (diameter,) = map_instances(
-                self._diameter_of_block, points, [()], rows=block_rows(points)
-            )
-        else:
-            (diameter,) = map_instances(
-                partial(_diameter_on_edges, self._edges), points, [()], large=True
-            )
-        return np.asarray(diameter)
+        return self.diameter_bounds(points)[0]
 
-    def _diameter_of_block(self, block: Array, diameter: Array) -> None:
-        rows, vertices = block.astype(np.float64, copy=False), self._lipschitz_vertices
-        if vertices is None:
-            diameter[:] = optimal_transport.farthest_pair(self.cost, rows)[0]
-            return
-        means = (rows.reshape(-1, self.n_classes) @ vertices.T).reshape(*rows.shape[:2], -1)
-        (means.max(axis=1) - means.min(axis=1)).max(axis=1, out=diameter, initial=0.0)
+    def diameter_bounds(self, points: Array) -> tuple[Array, Array]:
+        """Return certified bounds of `diameter`, the same array twice if it has a closed form."""
+        self._require_metric()
+        if self._edges is not None:
+            kernel, rows = partial(_diameter_on_edges, self._edges), None
+        elif self._lipschitz_vertices is not None:
+            kernel, rows = partial(_largest_range, self._lipschitz_vertices), block_rows(points)
+        else:
+            lower, upper = map_instances(
+                self._bounds_of_block, points, [(), ()], rows=block_rows(points)
+            )
+            return lower, upper
+        (diameter,) = map_instances(kernel, points, [()], rows=rows, large=rows is None)
+        return diameter, diameter
+
+    def _bounds_of_block(self, block: Array, lower: Array, upper: Array) -> None:
+        rows = block.astype(np.float64, copy=False)
+        lower[:], upper[:], _ = optimal_transport.farthest_pair(self.cost, rows)
 
     def seminorm(self, n_classes: int) -> Seminorm | None:
         """Return the mass across edges, or the test functions for few classes; else ``None``."""
         if self._edges is not None:
-            return Seminorm(1, self._edges.matrix)
+            return Seminorm(1, self._edges)
         vertices = self._lipschitz_vertices
         return None if vertices is None else Seminorm(math.inf, vertices.T)
 
-    def line(self) -> tuple[Array, Array] | None:
-        """Return the order of the classes on a line and the lengths between neighbours."""
-        edges = self._edges
-        return (edges.order, edges.length) if edges is not None and edges.is_line else None
+    def line(self, n_classes: int) -> Line | None:
+        """Return the classes on a line, ``None`` for a tree or another cost."""
+        return None if self._edges is None else self._edges.line
 
     def diameter_witness(self, rows: Array) -> tuple[Array, Array, Array]:
         """Return the farthest pair of rows of each ``(b, M, K)``, and its test function.
@@ -258,7 +273,7 @@ class Wasserstein(Distance):
         The test function is 1-Lipschitz, and its expectations differ by the distance.
         """
         self._require_metric()
-        first, second = optimal_transport.farthest_pair(self.cost, rows)[1]
+        first, second = optimal_transport.farthest_pair(self.cost, rows)[2]
         each = np.arange(len(rows))
         return (
             first,
@@ -279,19 +294,26 @@ class Wasserstein(Distance):
             return value, np.zeros_like(value)
         return super().imprecision(Q)
 
+    def _warn_of_equal(self, pair: tuple[int, int] | None) -> None:
+        """Warn of two classes between which the cost is 0."""
+        if pair is None:
+            return
+        vars(self).update(_separates=False)
+        warn_caller(
+            f"cost: is 0 between classes {pair[0]} and {pair[1]} (zero-based), so that the "
+            "distance is a pseudo-metric, which does not distinguish them",
+            UserWarning,
+        )
+
     def __repr__(self) -> str:
         return f"Wasserstein(<cost on {self.n_classes} classes>)"
 
 
-def _warn_of_equal(pairs: Any) -> None:
-    """Warn of the first of the pairs of classes between which the cost is 0."""
-    if len(pairs):
-        z, y = pairs[0]
-        warn_caller(
-            f"cost: is 0 between classes {z} and {y} (zero-based), so that the distance is a "
-            "pseudo-metric, which does not distinguish them",
-            UserWarning,
-        )
+def _largest_range(functions: Array, block: Array, diameter: Array) -> None:
+    """Write the largest range of the expectations of test functions ``(F, K)``."""
+    rows = block.reshape(-1, functions.shape[1]).astype(np.float64, copy=False)
+    means = (rows @ functions.T).reshape(*block.shape[:2], -1)
+    (means.max(axis=1) - means.min(axis=1)).max(axis=1, out=diameter, initial=0.0)
 
 
 def _diameter_on_edges(edges: Edges, block: Array, diameter: Array) -> None:

@@ -108,14 +108,15 @@ class RowSample:
 
     def add(self, rows: Array) -> None:
         """Add the next rows of the stream."""
-        part = rows[-self._seen % self._step :: self._step].copy()
-        self._seen += len(rows)
-        self._parts.append(part)
-        self._kept += len(part)
-        while self._kept > 2 * self.limit:
-            self._parts = [self.rows()[::2].copy()]
-            self._kept = len(self._parts[0])
+        part = rows[-self._seen % self._step :: self._step]
+        while self._kept + len(part) > 2 * self.limit:
+            self._parts = [self.rows()[::2].copy()] if self._parts else []
+            self._kept = sum(map(len, self._parts))
             self._step *= 2
+            part = rows[-self._seen % self._step :: self._step]
+        self._seen += len(rows)
+        self._parts.append(part.copy())
+        self._kept += len(part)
 
     def rows(self) -> Array:
         """Return the sample."""

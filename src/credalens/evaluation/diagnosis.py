@@ -43,6 +43,9 @@ class MemberDiagnosis(TableResult):
     n_instances: int
     #: Number of classes K.
     n_classes: int
+    #: Number of instances for which the member is present. Shares and scores of a member are over
+    #: these; changes of means are over all instances.
+    n_present: Array
     #: Mean total uncertainty of the ensemble.
     mean_total: float
     #: Mean epistemic uncertainty of the ensemble.
@@ -69,9 +72,10 @@ class MemberDiagnosis(TableResult):
     #: Share of the inputs after the first with the same prediction as the first, compared by the
     #: most probable class and the sum of squares.
     repeats: Array
-    #: Prediction for the first input, ``(M, K)``.
+    #: Prediction for the first input for which the member is present, ``(M, K)``.
     first_prediction: Array
-    #: Log-likelihood of all labels; minus infinity if the member gives probability 0 to one.
+    #: Log-likelihood of all labels; minus infinity if the member gives probability 0 to one. That
+    #: of a member that is missing for some instances is the mean of the others times n.
     log_likelihood: Array | None = None
     #: Accuracy.
     accuracy: Array | None = None
@@ -125,6 +129,8 @@ class MemberDiagnosis(TableResult):
                  "brier", "agreement", "accuracy", "accuracy_change", "auc_change",
                  "log_likelihood", "relative_likelihood")  # fmt: skip
         columns = {name: getattr(self, name) for name in names}
+        if (self.n_present < self.n_instances).any():
+            columns["n_present"] = self.n_present
         columns["spoiler"] = np.isin(np.arange(self.n_members), self.spoilers)
         return {name: values for name, values in columns.items() if values is not None}
 
@@ -153,7 +159,8 @@ def diagnose_members(
     Parameters
     ----------
     members : array-like of shape (n, M, K), or ConvexHull
-        The predictions of M members.
+        The predictions of M members. A hull may have weights, by which members vote, and missing
+        members, without which uncertainty and votes are those of the members that are present.
     y : array-like of int, shape (n,), optional
         Labels as class indices. With them, accuracies and likelihoods are computed as well.
     names : sequence of str, optional
@@ -219,10 +226,13 @@ def diagnose_members(
     >>> diagnosis.verdicts[5]
     'member 5 predicts class 3 for every input and alone sets TU on 72 % of instances'
     """
-    hull, points = member_array(members)
+    hull, points = member_array(members, missing=True)
     labels = None if y is None else class_indices(y, hull.batch_shape, hull.n_classes).ravel()
     sums = MemberSums(hull.n_members, hull.n_classes, labels is not None)
-    sums.add(points, labels)
+    shape, sets = (-1, hull.n_members), hull.to_numpy_backed()
+    weights = None if sets.weights is None else sets.weights.reshape(shape)
+    mask = sets.mask.reshape(shape) if sets.backend.ragged else None
+    sums.add(points.reshape(*shape, hull.n_classes), labels, weights, mask)
     return MemberDiagnosis(names=_names(names, hull.n_members), **sums.figures())
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalens._backend import Array
+from credalens._edges import Edges
 from credalens.distances import Distance, Kolmogorov, TotalVariation, as_distance
 from credalens.evaluation.arguments import fraction
 from credalens.measures import Interval, aleatoric_uncertainty, quantify
-from credalens.sets import ConvexHull, as_credal_set
+from credalens.sets import Contamination, as_credal_set
 
 #: Default level of the rule: two classes at 60:40 are ambiguous.
 REVIEW_THRESHOLD = 0.4
@@ -153,7 +154,7 @@ def make_rule(
     level, scale = fraction(level, name), largest_distance(distance, n_classes)
     if n_classes == 1 or isinstance(distance, TotalVariation):
         return Rule(level, scale)
-    simplex = ConvexHull(np.eye(n_classes)[None])
+    simplex = Contamination(np.full((1, n_classes), 1 / n_classes), np.ones(1))
     risk = float(aleatoric_uncertainty(simplex, distance).upper[0])
     return Rule(level * risk * n_classes / (n_classes - 1), scale)
 
@@ -162,6 +163,7 @@ def largest_distance(distance: Distance, n_classes: int) -> float:
     """Return the largest distance between two Dirac measures."""
     if n_classes == 1 or isinstance(distance, TotalVariation | Kolmogorov):
         return 1.0
-    if distance.dirac_costs is not None:
-        return float(distance.dirac_costs.max())
+    costs = distance.ground_costs()
+    if costs is not None:
+        return costs.diameter if isinstance(costs, Edges) else float(costs.max())
     return float(distance.diameter(np.eye(n_classes)[None])[0])

@@ -30,13 +30,25 @@ def check_levels(levels: Any) -> list[float]:
     return [fraction(level, f"levels[{i}]", one=True) for i, level in enumerate(levels)]
 
 
-def member_array(members: Any) -> tuple[ConvexHull, Array]:
-    """Return predictions ``(..., M, K)`` as a hull and as a NumPy array."""
+def member_array(members: Any, *, missing: bool = False) -> tuple[ConvexHull, Array]:
+    """Return predictions ``(..., M, K)`` as a hull and as a NumPy array.
+
+    Missing members raise ValueError; with `missing` they are NaN.
+    """
     if isinstance(members, CredalSet) and not isinstance(members, ConvexHull):
         _validation.raise_invalid(
             "members", f"is a {type(members).__name__}", "pass the predictions, (n, M, K)"
         )
     hull = members if isinstance(members, ConvexHull) else ConvexHull(members)
+    if hull.backend.ragged and not missing:
+        mask = np.asarray(hull.to_numpy_backed().mask)
+        *where, m = np.argwhere(~mask)[0].tolist()
+        at = f" at index {_validation.format_index(where)} (zero-based)" if where else ""
+        _validation.raise_invalid(
+            "members",
+            f"member {m} is missing{at}, and all members are needed here",
+            "pass the instances with all members, Q[Q.mask.all(axis=-1)]",
+        )
     return hull, np.asarray(hull.to_numpy_backed().members)
 
 
@@ -115,9 +127,11 @@ def trim(
         0 keeps all members, 1 only the best.
     y : array-like of int, shape (n,), optional
         Labels of these instances, as class indices.
-    likelihood : array-like of shape (M,), optional
+    likelihood : array-like of shape (M,), or "weights", optional
         Relative likelihoods, from training or from
         ``diagnose_members(validation, y).relative_likelihood``. Pass either this or `y`.
+        ``"weights"`` are the weights of the members, which must be the same for all instances,
+        divided by the largest.
     scale : {"mean", "total"}, default="mean"
         The likelihood ratio per instance (geometric mean), or that of all labels together, which
         from a few hundred labels on keeps little more than the best member at any `alpha`.
@@ -127,14 +141,15 @@ def trim(
     Returns
     -------
     array or ConvexHull
-        Of the type of `members`, with fewer members.
+        Of the type of `members`, with fewer members; a hull keeps their weights.
     kept : array of int
         Indices of the kept members, if `return_kept`.
 
     Raises
     ------
     ValueError
-        If all likelihoods are 0 and `alpha` is not.
+        If all likelihoods are 0 and `alpha` is not, or if an instance has none of the members that
+        are kept.
     TypeError
         For Dask arrays; compute them first.
 
@@ -143,8 +158,11 @@ def trim(
     The relative likelihood of a member is its likelihood divided by that of the best member. It is
     0 if the member assigns probability 0 to an observed label.
 
-    Without `y` and `likelihood`, the majority vote of the members replaces the labels, which
-    removes outliers but does not measure accuracy; prefer labels of held-out data.
+    Without `y` and `likelihood`, the majority vote of the members, by their weights, replaces the
+    labels, which removes outliers but does not measure accuracy; prefer labels of held-out data.
+
+    The log-likelihood of a member that is missing for some instances is its mean over the others:
+    a member that is missing for difficult instances has an advantage.
 
     References
     ----------
@@ -160,10 +178,13 @@ def trim(
     >>> cut.shape, kept.tolist()
     ((2, 2, 2), [0, 1])
     """
-    hull, points = member_array(members)
+    hull, points = member_array(members, missing=True)
     alpha = fraction(alpha, "alpha", zero=True, one=True)
     if likelihood is None:
         ratio = _relative_likelihood(hull, points, y, scale)
+    elif y is None and isinstance(likelihood, str):
+        _validation.one_of(likelihood, "likelihood", ("weights",))
+        ratio = _relative_weights(hull)
     elif y is None:
         ratio = _check_ratios(likelihood, hull.n_members)
     else:
@@ -181,20 +202,65 @@ def trim(
             "alpha", f"is {alpha:g}, above every likelihood", "pass a smaller one"
         )
     cut = hull.backend.wrap(points[..., kept, :])
-    result = ConvexHull(cut, validate=False) if isinstance(members, ConvexHull) else cut
+    result = _kept_members(hull, cut, kept) if isinstance(members, ConvexHull) else cut
     return (result, kept) if return_kept else result
+
+
+def _kept_members(hull: ConvexHull, members: Any, kept: Array) -> ConvexHull:
+    sets = hull.to_numpy_backed()
+    weights = None if sets.weights is None else sets.weights[..., kept]
+    if not sets.may_lack_members:
+        return ConvexHull(members, weights=weights, validate=False)
+    mask = sets.mask[..., kept]
+    left = np.count_nonzero(mask, axis=-1)
+    _validation.raise_first(
+        left == 0, left, "alpha", "leaves {:.0f} members{}", "pass a smaller one"
+    )
+    return ConvexHull(members, weights=weights, mask=mask, validate=False)
 
 
 def _relative_likelihood(hull: ConvexHull, points: Array, y: Any, scale: str) -> Array:
     if y is None:
-        labels = np.asarray(majority_vote(ConvexHull(points, validate=False)))
+        labels = np.asarray(majority_vote(hull.to_numpy_backed()))
     else:
         labels = class_indices(y, hull.batch_shape, hull.n_classes)
-    logs = np.zeros(hull.n_members)
+    logs, present = np.zeros(hull.n_members), np.zeros(hull.n_members)
     for start, stop, (block,) in blocks((points,), (2,)):
         with np.errstate(divide="ignore"):
-            logs = add_rows(logs, np.log(label_probabilities(block, labels.ravel()[start:stop])))
-    return relative_likelihood(logs, labels.size, scale)
+            own = np.log(label_probabilities(block, labels.ravel()[start:stop]))
+        missing = np.isnan(own)
+        logs = add_rows(logs, np.where(missing, 0.0, own))
+        present += np.count_nonzero(~missing, axis=0)
+    return relative_likelihood(scaled_sums(logs, present, labels.size), labels.size, scale)
+
+
+def scaled_sums(sums: Array, present: Array, n: int) -> Array:
+    """Return sums over the instances `present` ``(M,)`` as if these were all `n`.
+
+    Minus infinity for members that are never present.
+    """
+    if (present == n).all():
+        return sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(present > 0, sums * (n / present), -np.inf)
+
+
+def _relative_weights(hull: ConvexHull) -> Array:
+    weights = hull.to_numpy_backed().weights
+    if weights is None:
+        _validation.raise_invalid(
+            "likelihood", "is 'weights', and the members have none", "pass ConvexHull(..., weights)"
+        )
+    rows = weights.reshape(-1, hull.n_members)
+    if len(rows) and (rows != rows[:1]).any():
+        _validation.raise_invalid(
+            "likelihood",
+            "is 'weights', and these differ between instances",
+            "pass one likelihood per member",
+        )
+    if not len(rows):
+        return np.ones(hull.n_members)
+    return np.asarray(rows[0] / rows[0].max(), np.float64)
 
 
 def _check_ratios(likelihood: Any, n_members: int) -> Array:

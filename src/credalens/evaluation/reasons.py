@@ -69,7 +69,7 @@ def reasons(
     >>> cl.reasons(members, member_names=["a", "b"], class_names=["cat", "dog"])[0].text
     'the models disagree: a says cat (0.90), b says dog (0.80)'
     """
-    K = member_array(members)[0].n_classes
+    K = member_array(members, missing=True)[0].n_classes
     metric = as_distance(distance, K)
     rule = make_rule(review_threshold, metric, K)
     return reasons_by_rule(members, metric, rule, member_names, class_names)
@@ -83,8 +83,9 @@ def reasons_by_rule(
     class_names: Sequence[str] | None = None,
 ) -> list[Reason]:
     """Return the reasons for the kinds by a rule; see `reasons`."""
-    Q, points = member_array(members)
+    Q, points = member_array(members, missing=True)
     _, M, K = points.shape
+    present = np.broadcast_to(np.asarray(Q.to_numpy_backed().n_present), len(points))
     names = [f"model {m}" for m in range(M)] if member_names is None else member_names
     labels = [str(k) for k in range(K)] if class_names is None else class_names
     in_text = [f"class {k}" for k in range(K)] if class_names is None else class_names
@@ -100,7 +101,7 @@ def reasons_by_rule(
             evidence.append("".join(apart(points[i, pair], [names[m] for m in pair], in_text)))
         if not evidence:
             evidence.append(f"total uncertainty {float(u.total[i]):.2f}")
-        text = f"{kind.describe(M)}: {'; '.join(evidence)}"
+        text = f"{kind.describe(int(present[i]))}: {'; '.join(evidence)}"
         if pair is None:
             explained.append(Reason(kind.name, text, None, None))
         else:
@@ -114,13 +115,16 @@ def reasons_by_rule(
 def widest_pairs(points: Array, distance: Distance) -> list[list[int] | None]:
     """Return the two members of ``(n, M, K)`` with the largest distance in each instance.
 
-    None where all members are equal.
+    None where all members are equal. Members that are NaN are missing.
     """
     n, M, _ = points.shape
     rows = points.astype(np.float64)
+    missing = np.isnan(rows[:, :, 0])
+    rows[missing] = 1 / rows.shape[2]
     widest, pairs = np.zeros(n), np.full((n, 2), -1)
     for m in range(1, M):
         distances = distance.between(rows[:, :m], rows[:, m : m + 1])
+        distances = np.where(missing[:, :m] | missing[:, m : m + 1], -1.0, distances)
         wider = distances.max(axis=1) > widest
         pairs[wider] = np.stack([distances.argmax(axis=1), np.full(n, m)], axis=1)[wider]
         widest = np.maximum(widest, distances.max(axis=1))

@@ -30,7 +30,8 @@ def find_spoilers(d: MemberDiagnosis) -> list[int]:
     """Return the spoilers by the rule in `diagnose_members`."""
     matters = (d.total_change < 0) | (d.in_widest_pair > 0)
     constant = d.constant & matters & constancy_is_significant(d)
-    found = constant | (is_poor(d) & does_harm(d) & labels_vary(d))
+    judged = labels_vary(d) & (d.n_present >= MIN_INSTANCES)
+    found = constant | (is_poor(d) & does_harm(d) & judged)
     return [int(m) for m in np.flatnonzero(found)]
 
 
@@ -38,7 +39,7 @@ def is_poor(d: MemberDiagnosis) -> Array:
     """Return which members are clearly less accurate than the others, or uninformative."""
     accuracy, others = own_accuracy(d), median_of_others(d)
     variance = accuracy * (1 - accuracy) + others * (1 - others)
-    error = np.sqrt(variance / max(d.n_instances, 1))
+    error = np.sqrt(variance / np.maximum(d.n_present, 1))
     weak = (accuracy < WEAK * others) & (others - accuracy > 2 * error)
     # 1 - sum of squares is the Brier score of the class frequencies.
     uninformative = d.brier >= 1 - d.frequencies @ d.frequencies
@@ -69,14 +70,14 @@ def median_of_others(d: MemberDiagnosis) -> Array:
     return np.array([np.median(np.delete(accuracy, m)) for m in range(len(accuracy))])
 
 
-def constancy_is_significant(d: MemberDiagnosis) -> bool:
-    """Return whether a member is unlikely to be constant by chance."""
-    varying = ~d.constant
+def constancy_is_significant(d: MemberDiagnosis) -> Array:
+    """Return which members are unlikely to be constant by chance."""
+    varying, n = ~d.constant & (d.n_present > 0), np.maximum(d.n_present, 1)
     if d.n_instances < 2 or 2 * varying.sum() < d.n_members:
-        return False
+        return np.zeros(d.n_members, bool)
     # The first input is included, so that few inputs do not count as proof.
-    share = (d.repeats[varying] * (d.n_instances - 1) + 1).max() / d.n_instances
-    return bool(d.n_members * share ** (d.n_instances - 1) < CHANCE_LEVEL)
+    share = ((d.repeats * (n - 1) + 1) / n)[varying].max()
+    return np.asarray((n > 1) & (d.n_members * share ** (n - 1) < CHANCE_LEVEL))
 
 
 def labels_vary(d: MemberDiagnosis) -> bool:
@@ -96,7 +97,7 @@ def verdict(d: MemberDiagnosis, m: int) -> str:
         return f"{name} {fault(d, m)}" + ("" if d.constant[m] else f"; {without(d, m)}")
     share = f"alone sets TU on {percent(d.decides_total[m])} of instances"
     if d.constant[m]:
-        if not constancy_is_significant(d):
+        if not constancy_is_significant(d)[m]:
             harmless = "; the inputs are too few or too similar to judge it by that"
         else:
             harmless = ", which does no harm: it lies within the others"

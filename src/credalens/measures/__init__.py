@@ -15,10 +15,11 @@ from credalens.measures.information import (
     predictive_entropy,
 )
 from credalens.measures.quantify import quantify
-from credalens.measures.results import Interval, Uncertainty, summarize
+from credalens.measures.results import ComponentErrors, Interval, Uncertainty, summarize
 from credalens.measures.volume import volume
 
 __all__ = [
+    "ComponentErrors",
     "Interval",
     "Uncertainty",
     "aleatoric_uncertainty",

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from credalens._backend import Array, TensorT, concrete_values
+from credalens._backend import Array, TensorT, concrete_values, native
 from credalens._warnings import warn_caller
 from credalens.distances import Distance, as_distance
 from credalens.measures.results import Interval
@@ -37,11 +37,21 @@ def _epistemic_of_array(members: Array) -> Any:
 
 
 @overload
-def total_uncertainty(Q: TensorT, distance: str | Distance = ...) -> TensorT: ...
+def total_uncertainty(
+    Q: TensorT, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+) -> TensorT: ...
 @overload
-def total_uncertainty(Q: SetLike, distance: str | Distance = ...) -> Array: ...
+def total_uncertainty(
+    Q: SetLike, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+) -> Array: ...
+@overload
+def total_uncertainty(
+    Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
+) -> tuple[Any, Any]: ...
 @set_function(numpy_fast_path=_total_of_array)
-def total_uncertainty(Q: Any, distance: str | Distance = "tv") -> Any:
+def total_uncertainty(
+    Q: Any, distance: str | Distance = "tv", *, return_error: bool = False
+) -> Any:
     """Return the distance of the set from full certainty, ``min_y max_{p in Q} d(p, delta_y)``.
 
     Parameters
@@ -51,10 +61,13 @@ def total_uncertainty(Q: Any, distance: str | Distance = "tv") -> Any:
     distance : str or Distance, default="tv"
         The distance between distributions, or its name (`credalens.distances.as_distance`), such as
         ``"tv"`` or ``"ordinal"`` (Wasserstein on 0, ..., K-1).
+    return_error : bool, default=False
+        Also return the certified error, ``(...)``: 0 except for truncated predictions
+        (`ConvexHull.from_topk`).
 
     Returns
     -------
-    array of shape (...)
+    array of shape (...), or (array, array)
         For total variation ``1 - max_y lower({y})``, in O(M K). Exact for every distance: a
         distance is convex in p, so that an extreme point attains the maximum.
 
@@ -73,7 +86,13 @@ def total_uncertainty(Q: Any, distance: str | Distance = "tv") -> Any:
     >>> round(float(cl.total_uncertainty([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]], "ordinal")), 3)
     0.6
     """
-    return as_distance(distance, Q.n_classes).total(Q)
+    geometry = as_distance(distance, Q.n_classes)
+    value, errors = geometry.total(Q), geometry.component_errors(Q)
+    if return_error:
+        return value, native.zeros_like(value) if errors is None else errors[0]
+    if errors is not None:
+        warn_of_error(errors[0], "total uncertainty")
+    return value
 
 
 @overload
@@ -162,7 +181,7 @@ def epistemic_uncertainty(
         The distance between distributions; see `total_uncertainty`.
     return_error : bool, default=False
         Also return an upper bound of how far each value is below the maximum, ``(...)``: 0 for
-        hulls.
+        hulls. For truncated predictions how far it is from the maximum, on either side.
 
     Returns
     -------
@@ -189,6 +208,12 @@ def epistemic_uncertainty(
     0.1
     """
     geometry = as_distance(distance, Q.n_classes)
+    errors = geometry.component_errors(Q)
+    if errors is not None:
+        value = geometry.epistemic(Q)
+        if not return_error:
+            warn_of_error(errors[3], "epistemic uncertainty")
+        return (value, errors[3]) if return_error else value
     if not return_error:
         return geometry.epistemic(Q)
     lower, upper = geometry.diameter_bounds_of(Q)
@@ -197,7 +222,7 @@ def epistemic_uncertainty(
 
 def warn_of_error(error: Any, what: str) -> None:
     """Warn of instances with an error above `CERTIFIED`."""
-    values = error if type(error) is np.ndarray else concrete_values(error)
+    values: Any = error if isinstance(error, np.ndarray | np.generic) else concrete_values(error)
     if values is None:  # traced
         return
     if values.size == 1 and values.item() <= CERTIFIED:  # a reduction would take longer

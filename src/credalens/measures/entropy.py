@@ -101,7 +101,8 @@ def upper_entropy(
     np.float64(1.0)
     """
     value, gap, *distribution = Q.max_entropy(distribution=return_distribution)
-    warn_of_gap(gap, "upper entropy")
+    if not (return_error and Q.truncated):
+        warn_of_gap(gap, "upper entropy")
     return _result(Q, base, value, gap, distribution, return_error)
 
 
@@ -158,7 +159,8 @@ def lower_entropy(
     np.float64(0.0)
     """
     value, error, *distribution = Q.min_entropy(distribution=return_distribution)
-    warn_of_gap(error, "lower entropy")
+    if not (return_error and Q.truncated):
+        warn_of_gap(error, "lower entropy")
     return _result(Q, base, value, error, distribution, return_error)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 from credalens._backend import namespace, native
 from credalens.measures.entropy import Base, log_base, warn_of_gap
 from credalens.measures.hartley import hartley_bits
-from credalens.measures.results import Interval, Uncertainty
+from credalens.measures.results import ComponentErrors, Interval, Uncertainty
 from credalens.sets import CredalSet
 
 #: The components of a family.
@@ -33,14 +34,16 @@ class SharedQueries:
     def upper_entropy(self) -> tuple[Any, Any]:
         """S* and its duality gap."""
         unit, (value, gap) = self.unit, self.Q.max_entropy()
-        warn_of_gap(gap, "upper entropy")
+        if not self.Q.truncated:
+            warn_of_gap(gap, "upper entropy")
         return value / unit, gap / unit
 
     @cached_property
     def lower_entropy(self) -> tuple[Any, Any]:
         """S_* and its error."""
         value, error = self.Q.min_entropy()
-        warn_of_gap(error, "lower entropy")
+        if not self.Q.truncated:
+            warn_of_gap(error, "lower entropy")
         return value / self.unit, error / self.unit
 
     @cached_property
@@ -67,25 +70,50 @@ def _entropy(shared: SharedQueries) -> Uncertainty:
     lower, error = shared.lower_entropy
     # Equal entropies of a precise set may differ by rounding.
     width = namespace(upper).clip(upper - lower, 0.0, None)
-    return Uncertainty(upper, lower, width, gap + native.asarray_like(error, gap))
+    both = gap + native.asarray_like(error, gap)
+    errors = ComponentErrors(gap, error, both) if shared.Q.truncated else None
+    return Uncertainty(upper, lower, width, both, errors)
 
 
 def _hartley(shared: SharedQueries) -> Uncertainty:
     upper, gap = shared.upper_entropy
     hartley, error = shared.hartley
-    return Uncertainty(upper, upper - hartley, hartley, gap + error)
+    errors = ComponentErrors(gap, gap + error, error) if shared.Q.truncated else None
+    return Uncertainty(upper, upper - hartley, hartley, gap + error, errors)
 
 
 def _exact(total: Any, aleatoric: Any, epistemic: Any) -> Uncertainty:
     return Uncertainty(total, aleatoric, epistemic, native.zeros_like(total))
 
 
+def _of_members(
+    shared: SharedQueries, loss: str, values: tuple[Any, ...], unit: float = 1.0
+) -> Uncertainty:
+    """Return the results of `second_order` in a unit, with their errors."""
+    total, aleatoric, epistemic = (x if unit == 1 else x / unit for x in values)
+    found = shared.Q.second_order_errors(loss)
+    if found is None:
+        return _exact(total, aleatoric, epistemic)
+    errors = ComponentErrors(*(x / unit for x in found))
+    return Uncertainty(total, aleatoric, epistemic, largest_error(errors), errors)
+
+
+def largest_error(errors: ComponentErrors) -> Any:
+    """Return the largest error of a component, ``(...)``."""
+    arrays = list(errors._arrays().values())
+    return functools.reduce(namespace(arrays[0]).maximum, arrays)
+
+
 def _second_order(loss: str) -> Callable[[SharedQueries], Uncertainty]:
-    return lambda shared: _exact(*shared.Q.second_order(loss))
+    return lambda shared: _of_members(shared, loss, shared.Q.second_order(loss))
 
 
 def _information(shared: SharedQueries) -> Uncertainty:
-    return _exact(*(x / shared.unit for x in shared.Q.second_order("log")))
+    return _of_members(shared, "log", shared.Q.second_order("log"), shared.unit)
+
+
+def _zero_one(shared: SharedQueries) -> Uncertainty:
+    return _of_members(shared, "zero_one", shared.zero_one)
 
 
 def _second_order_distance(shared: SharedQueries) -> Uncertainty:
@@ -93,13 +121,13 @@ def _second_order_distance(shared: SharedQueries) -> Uncertainty:
     return _exact(total, aleatoric, shared.Q.median_distance())
 
 
-def _zero_one(shared: SharedQueries) -> Uncertainty:
-    return _exact(*shared.zero_one)
-
-
 def _confidence(shared: SharedQueries) -> Uncertainty:
-    center = shared.Q.center()
-    return _exact(native.complement(namespace(center).max(center, axis=-1)), None, None)
+    value = native.complement(shared.Q.center_max())
+    if not shared.Q.truncated:
+        return _exact(value, None, None)
+    found = shared.Q.second_order_errors("zero_one")
+    error = native.zeros_like(value) if found is None else found[0]
+    return Uncertainty(value, None, None, error, ComponentErrors(error, None, None))
 
 
 def _with_ends(lower: Any, upper: Any, epistemic: Any, error: Any) -> Uncertainty:

@@ -6,6 +6,7 @@ import functools
 import math
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -13,11 +14,15 @@ import numpy as np
 from credalens import _kernels, _validation
 from credalens._backend import Array, TensorT, concrete_values, native
 from credalens._warnings import warn_caller
+from credalens.measures.distance import warn_of_error
 from credalens.measures.entropy import Base, log_base
 from credalens.sets import CredalSet, SetLike, set_function
 
 #: Largest number of classes for the sum over all events with "auto", and with "exact".
 EXACT_CLASSES, MAX_EXACT_CLASSES = 26, 30
+#: Smallest number of pairs of permutations: with fewer, the standard error has too few degrees of
+#: freedom (two pairs have one) to say anything about the error.
+MIN_PAIRS = 8
 #: Largest number of pairs of permutations of an adaptive estimate.
 MAX_PAIRS = 1 << 14
 #: Standard error, in bits, at which an adaptive estimate stops in any case.
@@ -95,15 +100,16 @@ def generalized_hartley(
         the exact sum where it is cheaper, i.e. up to about 20 classes. ``"exact"`` raises
         ValueError beyond 30 classes; beyond 26 it prints an estimate of the run time to stderr.
     n_samples : int, optional
-        Number of random permutations for the estimate, at least 2. By default as many as `rtol`
-        requires, at most 16384.
+        Number of pairs of random permutations for the estimate, at least 8: the standard error of
+        fewer is not reliable. By default as many as `rtol` requires, from 32 to 16384.
     random_state : int, RandomState, Generator or None
         Seed of the permutations. All instances share them, so that an estimate does not depend on
         the batch.
     rtol : float, default=0.01
         Target of the relative standard error if `n_samples` is not given.
     return_error : bool, default=False
-        Also return the standard error, ``(...)``: 0 for the exact sum.
+        Also return the standard error, ``(...)``: 0 for the exact sum. For truncated predictions
+        (`ConvexHull.from_topk`), plus a bound of what the unlisted classes change.
 
     Returns
     -------
@@ -119,7 +125,9 @@ def generalized_hartley(
     ``GH = log2 K - sum_{0 < |B| < K} w_K(|B|) lower(B)`` with positive weights w, so that no
     Moebius transform is needed. A random permutation gives a chain of events, one of each size, and
     an unbiased estimate; the mean of the members is a control variate, the reversed permutation an
-    antithetic one.
+    antithetic one. An interval of `value` plus or minus t times the standard error needs the
+    quantile t of Student's distribution with ``n_samples - 1`` degrees of freedom: 2.36 for 95 %
+    and 8 pairs, 2.04 for 32.
 
     Examples
     --------
@@ -129,7 +137,11 @@ def generalized_hartley(
     """
     unit = log_base(base, Q.n_classes) / math.log(2)
     value, error = hartley_bits(Q, method, n_samples, random_state, rtol)
-    return (value / unit, error / unit) if return_error else value / unit
+    if return_error:
+        return value / unit, error / unit
+    if Q.truncated:
+        warn_of_error(error / unit, "generalized_hartley")
+    return value / unit
 
 
 def is_sampled(n_classes: int, n_samples: int = 0) -> bool:
@@ -147,9 +159,15 @@ def hartley_bits(
     rtol: float = 0.01,
 ) -> tuple[Any, Any]:
     """Return the measure and its standard error, in bits."""
+    parts = Q.hartley_parts()
+    if parts is not None:
+        options = (method, n_samples, _validation.seed(random_state), rtol)
+        return _of_parts(Q.batch_shape, parts, options)
     K = Q.n_classes
     _validation.one_of(method, "method", ("auto", "exact", "sample"))
-    pairs = 0 if n_samples is None else _validation.whole_number(n_samples, "n_samples", least=2)
+    pairs = 0
+    if n_samples is not None:
+        pairs = _validation.whole_number(n_samples, "n_samples", least=MIN_PAIRS)
     rtol = _validation.positive(rtol, "rtol")
     if method == "auto":
         method = "sample" if is_sampled(K, pairs) else "exact"
@@ -161,6 +179,19 @@ def hartley_bits(
     if not pairs:
         _warn_of_cap(value, error, rtol)
     return value, error
+
+
+def _of_parts(
+    shape: tuple[int, ...],
+    parts: Iterable[tuple[Array, CredalSet, Array]],
+    options: tuple[Any, ...],
+) -> tuple[Array, Array]:
+    """Return the measures of sets that replace others, and their errors, in bits."""
+    value, error = np.empty((2, math.prod(shape)))
+    for rows, hull, difference in parts:
+        value[rows], own = hartley_bits(hull, *options)
+        error[rows] = own + difference
+    return value.reshape(shape), error.reshape(shape)
 
 
 def _exact(Q: CredalSet) -> Any:

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, Literal, overload
 
-from credalens._backend import Array, TensorT
+from credalens._backend import Array, TensorT, native
+from credalens.measures.distance import warn_of_error
 from credalens.measures.entropy import Base, log_base
 from credalens.sets import CredalSet, SetLike, set_function
 
 
-def _nats(Q: CredalSet, base: Base, part: int) -> Any:
-    return Q.second_order("log")[part] / log_base(base, Q.n_classes)
+def _part(Q: CredalSet, base: Base, part: int, what: str, return_error: bool) -> Any:
+    unit = log_base(base, Q.n_classes)
+    value, errors = Q.second_order("log")[part] / unit, Q.second_order_errors("log")
+    if return_error:
+        return value, native.zeros_like(value) if errors is None else errors[part] / unit
+    if errors is not None:
+        warn_of_error(errors[part] / unit, what)
+    return value
 
 
 @overload
-def predictive_entropy(Q: TensorT, base: Base = ...) -> TensorT: ...
+def predictive_entropy(
+    Q: TensorT, base: Base = ..., *, return_error: Literal[False] = ...
+) -> TensorT: ...
 @overload
-def predictive_entropy(Q: SetLike, base: Base = ...) -> Array: ...
+def predictive_entropy(
+    Q: SetLike, base: Base = ..., *, return_error: Literal[False] = ...
+) -> Array: ...
+@overload
+def predictive_entropy(
+    Q: SetLike | TensorT, base: Base = ..., *, return_error: Literal[True]
+) -> tuple[Any, Any]: ...
 @set_function()
-def predictive_entropy(Q: Any, base: Base = 2) -> Any:
+def predictive_entropy(Q: Any, base: Base = 2, *, return_error: bool = False) -> Any:
     """Return the Shannon entropy of the mean of the members, ``H(mean_m p_m)``.
 
     Parameters
@@ -28,10 +43,13 @@ def predictive_entropy(Q: Any, base: Base = 2) -> Any:
         counts twice.
     base : number > 1, "e" or "classes", default=2
         Unit of the result; ``"classes"`` divides by log K, for values in [0, 1].
+    return_error : bool, default=False
+        Also return the certified error, ``(...)``: 0 except for truncated predictions
+        (`ConvexHull.from_topk`).
 
     Returns
     -------
-    array of shape (...)
+    array of shape (...), or (array, array)
         The sum of `expected_entropy` and `mutual_information`, in O(M K).
 
     Raises
@@ -45,15 +63,23 @@ def predictive_entropy(Q: Any, base: Base = 2) -> Any:
     >>> round(float(cl.predictive_entropy([[0.9, 0.1], [0.1, 0.9]])), 3)
     1.0
     """
-    return _nats(Q, base, 0)
+    return _part(Q, base, 0, "predictive entropy", return_error)
 
 
 @overload
-def expected_entropy(Q: TensorT, base: Base = ...) -> TensorT: ...
+def expected_entropy(
+    Q: TensorT, base: Base = ..., *, return_error: Literal[False] = ...
+) -> TensorT: ...
 @overload
-def expected_entropy(Q: SetLike, base: Base = ...) -> Array: ...
+def expected_entropy(
+    Q: SetLike, base: Base = ..., *, return_error: Literal[False] = ...
+) -> Array: ...
+@overload
+def expected_entropy(
+    Q: SetLike | TensorT, base: Base = ..., *, return_error: Literal[True]
+) -> tuple[Any, Any]: ...
 @set_function()
-def expected_entropy(Q: Any, base: Base = 2) -> Any:
+def expected_entropy(Q: Any, base: Base = 2, *, return_error: bool = False) -> Any:
     """Return the mean of the Shannon entropies of the members, ``mean_m H(p_m)``.
 
     Parameters
@@ -62,10 +88,13 @@ def expected_entropy(Q: Any, base: Base = 2) -> Any:
         M predictions; see `predictive_entropy`.
     base : number > 1, "e" or "classes", default=2
         Unit of the result.
+    return_error : bool, default=False
+        Also return the certified error, ``(...)``: 0 except for truncated predictions
+        (`ConvexHull.from_topk`).
 
     Returns
     -------
-    array of shape (...)
+    array of shape (...), or (array, array)
         In O(M K).
 
     Examples
@@ -74,15 +103,23 @@ def expected_entropy(Q: Any, base: Base = 2) -> Any:
     >>> round(float(cl.expected_entropy([[0.9, 0.1], [0.1, 0.9]])), 3)
     0.469
     """
-    return _nats(Q, base, 1)
+    return _part(Q, base, 1, "expected entropy", return_error)
 
 
 @overload
-def mutual_information(Q: TensorT, base: Base = ...) -> TensorT: ...
+def mutual_information(
+    Q: TensorT, base: Base = ..., *, return_error: Literal[False] = ...
+) -> TensorT: ...
 @overload
-def mutual_information(Q: SetLike, base: Base = ...) -> Array: ...
+def mutual_information(
+    Q: SetLike, base: Base = ..., *, return_error: Literal[False] = ...
+) -> Array: ...
+@overload
+def mutual_information(
+    Q: SetLike | TensorT, base: Base = ..., *, return_error: Literal[True]
+) -> tuple[Any, Any]: ...
 @set_function()
-def mutual_information(Q: Any, base: Base = 2) -> Any:
+def mutual_information(Q: Any, base: Base = 2, *, return_error: bool = False) -> Any:
     """Return the mutual information of the label and the member, ``H(mean) - mean H``.
 
     Also known as the Jensen-Shannon divergence of the members, and as BALD.
@@ -93,10 +130,13 @@ def mutual_information(Q: Any, base: Base = 2) -> Any:
         M predictions; see `predictive_entropy`.
     base : number > 1, "e" or "classes", default=2
         Unit of the result.
+    return_error : bool, default=False
+        Also return the certified error, ``(...)``: 0 except for truncated predictions
+        (`ConvexHull.from_topk`).
 
     Returns
     -------
-    array of shape (...)
+    array of shape (...), or (array, array)
         Not negative, 0 if all members are equal; in O(M K).
 
     References
@@ -110,4 +150,4 @@ def mutual_information(Q: Any, base: Base = 2) -> Any:
     >>> round(float(cl.mutual_information([[0.9, 0.1], [0.1, 0.9]])), 3)
     0.531
     """
-    return _nats(Q, base, 2)
+    return _part(Q, base, 2, "mutual information", return_error)

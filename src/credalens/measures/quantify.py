@@ -10,8 +10,8 @@ from credalens._backend import Array, TensorT
 from credalens.distances import NAMES, Distance, as_distance
 from credalens.measures.entropy import Base
 from credalens.measures.families import COMPONENTS, FAMILY_TABLE, SharedQueries
-from credalens.measures.results import Interval, Uncertainty
-from credalens.sets import SetLike, set_function
+from credalens.measures.results import ComponentErrors, Interval, Uncertainty
+from credalens.sets import CredalSet, SetLike, set_function
 from credalens.sets.hull import tv_of_array
 
 __all__ = ["COMPONENTS", "FAMILIES", "FAMILY_NAMES", "quantify"]
@@ -83,7 +83,8 @@ def quantify(
     -------
     Uncertainty, or a dict of them for a sequence of measures
         With fields ``total``, ``aleatoric``, ``epistemic`` and ``error``, in the array library,
-        dtype and device of the data. Results that families share are computed once; for total
+        dtype and device of the data; for truncated predictions (`ConvexHull.from_topk`) also
+        ``errors``, the error of each. Results that families share are computed once; for total
         variation the data are read once. For Dask arrays one task per chunk computes all fields.
 
     Raises
@@ -179,6 +180,13 @@ def quantify(
                 shared = SharedQueries(Q, base, {"random_state": random_state, **hartley})
             results[one] = FAMILY_TABLE[one].function(shared)
         else:
-            total, lower, upper, epistemic, error = as_distance(one, Q.n_classes).decompose(Q)
-            results[one] = Uncertainty(total, Interval(lower, upper), epistemic, error)
+            results[one] = _of_distance(Q, as_distance(one, Q.n_classes))
     return results[measure] if single else results
+
+
+def _of_distance(Q: CredalSet, distance: Distance) -> Uncertainty:
+    total, lower, upper, epistemic, error = distance.decompose(Q)
+    found, errors = distance.component_errors(Q), None
+    if found is not None:
+        errors = ComponentErrors(found[0], Interval(found[1], found[2]), found[3])
+    return Uncertainty(total, Interval(lower, upper), epistemic, error, errors)

@@ -6,7 +6,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -271,6 +271,33 @@ def summarize(interval: Interval, how: str | Callable[[Interval], Any] = "interv
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class ComponentErrors(BatchResult):
+    """The certified error of each component of an `Uncertainty`, if these differ.
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> Q = cl.ConvexHull.from_topk([[3, 7], [3, 9]], [[0.8, 0.15], [0.6, 0.35]], n_classes=100)
+    >>> cl.quantify(Q).errors
+    ComponentErrors(total=0, aleatoric_lower=0, aleatoric_upper=0, epistemic=0.025)
+    """
+
+    #: Error of the total uncertainty, ``(...)``.
+    total: Any
+    #: Errors of the aleatoric uncertainty: an `Interval` of the errors of both ends, or an array.
+    aleatoric: Any
+    #: Error of the epistemic uncertainty, ``(...)``.
+    epistemic: Any
+
+    def _arrays(self) -> dict[str, Any]:
+        return _named(self, ("total", "aleatoric", "epistemic"))
+
+    def _take(self, index: Any) -> Self:
+        fields = (self.total, self.aleatoric, self.epistemic)
+        return type(self)(*(None if x is None else x[index] for x in fields))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Uncertainty(BatchResult):
     """Total, aleatoric and epistemic uncertainty of a batch of credal sets.
 
@@ -297,26 +324,56 @@ class Uncertainty(BatchResult):
     epistemic: Any
     #: The certified error, ``(...)``: for distances and scoring rules the duality gap of the
     #: aleatoric ends, for entropy that of the upper entropy, for Hartley that gap plus the standard
-    #: error if it is sampled, for Dirichlet distributions the standard error of sampled parts.
+    #: error if it is sampled, for Dirichlet distributions the standard error of sampled parts. For
+    #: truncated predictions (`TopKHull`) the largest of `errors`.
     error: Any
+    #: The error of each component if these differ, as for truncated predictions; otherwise None.
+    errors: ComponentErrors | None = None
+    #: Number of members that are present, ``(...)``, if the ensemble may lack some; else None.
+    n_members: ClassVar[Any] = None
 
-    def __init__(self, total: Any, aleatoric: Any, epistemic: Any, error: Any) -> None:
+    def __init__(
+        self,
+        total: Any,
+        aleatoric: Any,
+        epistemic: Any,
+        error: Any,
+        errors: ComponentErrors | None = None,
+    ) -> None:
         # Faster than the constructor of a frozen dataclass.
-        self.__dict__.update(total=total, aleatoric=aleatoric, epistemic=epistemic, error=error)
+        self.__dict__.update(
+            total=total, aleatoric=aleatoric, epistemic=epistemic, error=error, errors=errors
+        )
 
     def _arrays(self) -> dict[str, Any]:
-        arrays: dict[str, Any] = {}
-        for name in ("total", "aleatoric", "epistemic", "error"):
-            value = getattr(self, name)
-            if isinstance(value, Interval):
-                arrays.update({f"{name}_{end}": x for end, x in value._arrays().items()})
-            elif value is not None:
-                arrays[name] = value
+        arrays = _named(self, ("total", "aleatoric", "epistemic", "error"))
+        if self.errors is not None:
+            arrays.update({f"{name}_error": x for name, x in self.errors._arrays().items()})
+        # Label-wise results have another shape.
+        if self.n_members is not None and np.shape(self.n_members) == np.shape(arrays["error"]):
+            arrays["n_members"] = self.n_members
         return arrays
 
     def _take(self, index: Any) -> Self:
         fields = (self.total, self.aleatoric, self.epistemic, self.error)
-        return type(self)(*(None if x is None else x[index] for x in fields))
+        total, aleatoric, epistemic, error = (None if x is None else x[index] for x in fields)
+        errors = None if self.errors is None else self.errors._take(index)
+        new = type(self)(total, aleatoric, epistemic, error, errors)
+        if self.n_members is not None:
+            new.__dict__["n_members"] = self.n_members[index]
+        return new
+
+
+def _named(result: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the arrays of fields by name, the ends of an interval with a suffix."""
+    arrays: dict[str, Any] = {}
+    for name in names:
+        value = getattr(result, name)
+        if isinstance(value, Interval):
+            arrays.update({f"{name}_{end}": x for end, x in value._arrays().items()})
+        elif value is not None:
+            arrays[name] = value
+    return arrays
 
 
 def _axis_names(shape: tuple[int, ...]) -> list[str]:

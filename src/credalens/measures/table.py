@@ -80,7 +80,7 @@ def imprecision(Q: CredalSet) -> Array:
     >>> imprecision(cl.ConvexHull([[[0.7, 0.3], [0.5, 0.5]]])).round(3)
     array([0.2])
     """
-    return _imprecision_of_generators(np.asarray(Q.to_hull().members))
+    return _imprecision_of_generators(np.asarray(Q.to_hull().generators))
 
 
 def _hartley(Q: CredalSet) -> Any:

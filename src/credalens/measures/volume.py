@@ -59,7 +59,7 @@ def volume(Q: Any) -> Any:
     np.float64(0.5)
     """
     K = Q.n_classes
-    points = np.asarray(Q.detached("volume").to_hull().members)[..., :-1]
+    points = np.asarray(Q.detached("volume").to_hull().generators)[..., :-1]
     if K == 2:
         return np.ptp(points[..., 0].astype(np.float64), axis=-1)
     if K == 1 or points.shape[-2] < K:

@@ -23,7 +23,8 @@ from credalens.predictors.forests import (
     predict_base_estimators,
     random_forests,
 )
-from credalens.sets import CredalSet, ProbabilityIntervals
+from credalens.sets import ConvexHull, CredalSet, ProbabilityIntervals
+from credalens.sets.member_weights import member_weights
 
 
 class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ignore[misc]
@@ -51,6 +52,9 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
     voting : {"soft", "majority"}, default="soft"
         Predict the most probable class of the mean, or the majority vote of the members, as in
         González-García et al. (2026); ``predict_proba`` is then not available.
+    weights : array-like of shape (n_members,), optional
+        Weights of the members in the mean, in votes and in measures of the members as a sample;
+        the set does not depend on them. By default equal.
     random_state : int, RandomState or None
         Seeds forests, clones, bootstrap samples, and estimators of a list whose ``random_state`` is
         None.
@@ -95,6 +99,7 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
         smoothing: float = 0.0,
         bootstrap: bool = False,
         voting: str = "soft",
+        weights: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -104,6 +109,7 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
         self.smoothing = smoothing
         self.bootstrap = bootstrap
         self.voting = voting
+        self.weights = weights
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -141,8 +147,20 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
         else:
             self.estimators_ = fitted
         self._columns = columns
+        if self.weights is not None:
+            member_weights(self.weights, (), len(self.estimators_))  # validates
         self._warn_if_identical(X)
         return self
+
+    def predict_credal(self, X: Any) -> CredalSet:
+        """Return the convex hull of the members' predictions for each instance, with `weights`."""
+        return self._hull(X)
+
+    def _hull(self, X: Any) -> ConvexHull:
+        members = self.predict_members(X)
+        if self.weights is None:
+            return ConvexHull(members)
+        return ConvexHull(members, weights=self.weights)
 
     def _predict_members(self, X: Any) -> Array:
         if self.members != "trees":
@@ -234,9 +252,9 @@ class CredalWrapperClassifier(CredalEnsembleClassifier):
 
     Parameters
     ----------
-    estimators, n_members, members, smoothing, bootstrap, voting, random_state, n_jobs
+    estimators, n_members, members, smoothing, bootstrap, voting, weights, random_state, n_jobs
         As in `CredalEnsembleClassifier`; with ``voting="soft"``, `predict` returns the most
-        probable class of the intersection probability.
+        probable class of the intersection probability, which does not depend on `weights`.
 
     Attributes
     ----------
@@ -273,7 +291,7 @@ class CredalWrapperClassifier(CredalEnsembleClassifier):
         return np.asarray(center / center.sum(axis=-1, keepdims=True), center.dtype)
 
     def _voters(self, Q: CredalSet, X: Any) -> Any:
-        return self.predict_members(X)
+        return self._hull(X)
 
 
 def _is_sequence(estimators: Any) -> bool:

@@ -17,6 +17,7 @@ from credalens.sets.kl_ball import KLBall
 from credalens.sets.ordinal_ball import OrdinalBall
 from credalens.sets.possibility import Possibility
 from credalens.sets.probly import from_probly
+from credalens.sets.topk_hull import TopKHull
 from credalens.sets.total_variation_ball import TotalVariationBall
 
 #: What measures accept besides arrays of PyTorch, JAX and Dask: a set, an array-like of shape
@@ -33,6 +34,7 @@ __all__ = [
     "OrdinalBall",
     "Possibility",
     "ProbabilityIntervals",
+    "TopKHull",
     "TotalVariationBall",
     "as_credal_set",
     "from_probly",

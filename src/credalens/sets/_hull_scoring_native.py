@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from credalens._backend import namespace, native, stop_gradient
-from credalens.sets.member_weights import member_weights
+from credalens.sets.member_weights import member_weights, shares
 
 
 def second_order(Q: Any, loss: str, weights: Any = None) -> tuple[Any, Any, Any]:
@@ -79,7 +79,7 @@ def max_divergence(Q: Any, loss: str) -> Any:
     members = Q._arrays[0]
     M, K = members.shape[-2:]
     if loss == "brier":
-        return native.diameter(members, 2, None) ** 2
+        return native.diameter(members, 2) ** 2
     xp = namespace(members)
 
     def of_block(block: Any) -> Any:
@@ -98,9 +98,10 @@ def _of_sample(
     """Run ``function(members (b, M, K), weights (b, M, 1))`` over blocks; stack its results."""
     members = Q._arrays[0]
     xp, (M, K) = namespace(members), members.shape[-2:]
+    weights = Q._weights if weights is None else member_weights(weights, Q.batch_shape, M)
     if weights is not None:
-        shares = native.asarray_like(member_weights(weights, Q.batch_shape, M), members)
-        members = xp.concat([native.widen(members), shares[..., None]], axis=-1)
+        share = native.asarray_like(shares(weights), members)
+        members = xp.concat([native.widen(members), share[..., None]], axis=-1)
 
     def of_block(block: Any) -> Any:
         p = native.widen(block[..., :K])

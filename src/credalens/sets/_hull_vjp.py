@@ -18,6 +18,7 @@ import numpy as np
 from credalens import _kernels, _matrix_game
 from credalens._backend import DEFAULT_THREADS, Array, blocks
 from credalens._backend.host_callback import VJP
+from credalens._edges import Edges, Line, costs_of_decisions, expected_costs
 from credalens.sets.zero_one import zero_one_choice
 
 
@@ -76,16 +77,30 @@ def maximin(cost: Any = None) -> VJP:
     """Return the VJP of `ConvexHull.maximin`: ``w_m (cost q)_z`` for weights w, decision q."""
     if cost is None:
         return _blockwise(lambda b, g, loss: _pull_tv(b, g, None, None, loss, None), None)
-    costs = np.asarray(cost, np.float64)
+    if isinstance(cost, Edges) and cost.line is not None:
+        line = cost.line
+        return _blockwise(lambda b, g, loss: _pull_line(b, g, loss, line), None)
 
     def pull(block: Array, gradient: Array, loss: Array) -> None:
-        _, _, weights, decision = _matrix_game.maximin(
-            block.astype(np.float64, copy=False) @ costs, weights=True, dual=True
-        )
-        rates = loss[:, None] * (decision @ costs.T)
+        payoff = expected_costs(block, cost)
+        _, _, weights, decision = _matrix_game.maximin(payoff, weights=True, dual=True)
+        rates = loss[:, None] * costs_of_decisions(decision, cost)
         np.multiply(weights[:, :, None], rates[:, None, :], out=gradient, casting="same_kind")
 
     return _blockwise(pull, 1 << 14)
+
+
+def _pull_line(block: Array, gradient: Array, loss: Array, line: Line) -> None:
+    # E_p|x - y| at the mixture p of the members and the real decision y.
+    n, M, K = block.shape
+    weights, at = np.empty((n, M)), np.empty(n)
+    value, gap = np.empty((2, n))
+    _kernels.hull_line(
+        block, line.order, line.positions, None, None, value, gap, weights, at, DEFAULT_THREADS
+    )
+    rates = np.empty((n, K))
+    rates[:, line.order] = loss[:, None] * np.abs(line.positions - at[:, None])
+    np.multiply(weights[:, :, None], rates[:, None, :], out=gradient, casting="same_kind")
 
 
 def max_entropy(*, distribution: bool = False) -> VJP | None:

@@ -145,6 +145,24 @@ def frame_members(frames: Any, columns: Sequence[Any] | None = None) -> Array:
     return members
 
 
+def union_of_rows(frames: Any) -> list[Any]:
+    """Return pandas frames with the rows of all of them, NaN where a frame has none."""
+    tables = list(frames.values()) if isinstance(frames, Mapping) else list(frames)
+    if not all(hasattr(table, "reindex") for table in tables) or not tables:
+        _validation.raise_invalid(
+            "missing", "is 'allow', which matches rows by the index of pandas frames",
+            "pass pandas frames, or arrays with NaN",
+        )  # fmt: skip
+    index = tables[0].index
+    for m, table in enumerate(tables):
+        if not table.index.is_unique:
+            _validation.raise_invalid(
+                f"frames[{m}]", "has a label twice in its index", "make the labels unique"
+            )
+        index = index.append(table.index.difference(index, sort=False))
+    return [table if table.index.equals(index) else table.reindex(index) for table in tables]
+
+
 def _check_columns(m: int, have: list[Any], names: list[Any], *, exact: bool) -> None:
     missing = [name for name in names if name not in have]
     extra = [name for name in have if name not in names] if exact else []

@@ -13,6 +13,7 @@ from credalens import _validation
 from credalens._backend import (
     LAZY,
     NUMPY,
+    RAGGED,
     Array,
     Backend,
     backend_of,
@@ -40,7 +41,10 @@ class ArraySet(ABC):
     array_names: ClassVar[tuple[str, ...]]
     #: Labels of the instances, if the members came in pandas frames; results keep them.
     index: Any = None
-    #: NumPy arrays, or tensors if the placement of the backend is "device".
+    #: Whether instances may have different numbers of members, which results then report.
+    may_lack_members: bool = False
+    #: NumPy arrays, or tensors if the placement of the backend is "device"; None, or fewer than
+    #: `core_ndims`, if arguments are optional.
     _arrays: tuple[Any, ...]
     #: The sets as a function of chunks, if the placement of the backend is "lazy".
     _lazy: LazyBatch
@@ -49,8 +53,8 @@ class ArraySet(ABC):
         """Initialise from the arguments of the constructor, in any array library."""
         backend = NUMPY if NUMPY_TYPES.issuperset(map(type, arrays)) else _common_backend(arrays)
         if backend.placement == "lazy":
-            build = functools.partial(type(self), **options)
-            self._init_lazy(LazyBatch.of(arrays, self.core_ndims, self.array_names, build))
+            build, n = functools.partial(type(self), **options), len(arrays)
+            self._init_lazy(LazyBatch.of(arrays, self.core_ndims[:n], self.array_names[:n], build))
         elif backend.placement == "device":
             self._init_native(arrays, backend, options)
         else:
@@ -91,9 +95,10 @@ class ArraySet(ABC):
     def _store(self, arrays: tuple[Any, ...], backend: Backend) -> None:
         state = self.__dict__
         if backend.placement == "host":
-            arrays = tuple([np.asarray(array).view() for array in arrays])
+            arrays = tuple([None if x is None else np.asarray(x).view() for x in arrays])
             for array in arrays:
-                array.setflags(write=False)
+                if array is not None:
+                    array.setflags(write=False)
         state["_arrays"] = arrays
         if backend is not NUMPY:
             state["backend"] = backend
@@ -168,8 +173,11 @@ class ArraySet(ABC):
         shape = np.broadcast_to(np.empty(()), self.batch_shape)[index].shape
         parts = index if isinstance(index, tuple) else (index,)
         has_ellipsis = any(part is Ellipsis for part in parts)
-        picked = []
-        for array, core in zip(self._arrays, self.core_ndims, strict=True):
+        picked: list[Any] = []
+        for array, core in zip(self._arrays, self.core_ndims, strict=False):
+            if array is None:
+                picked.append(None)
+                continue
             rest = (slice(None),) * core if has_ellipsis else (...,)
             picked.append(array[(*parts, *rest)])
             if tuple(picked[-1].shape[: picked[-1].ndim - core]) != shape:
@@ -187,7 +195,7 @@ class ArraySet(ABC):
         TypeError
             If the sets hold Dask arrays.
         """
-        if self.backend is NUMPY:
+        if self.backend is NUMPY or self.backend is RAGGED:
             return self
         if self.backend is LAZY:
             raise TypeError(
@@ -196,12 +204,15 @@ class ArraySet(ABC):
             )
         if self.backend.placement == "device":
             named = zip(self._arrays, self.array_names, strict=False)
-            arrays = tuple(to_numpy(stop_gradient(x), name) for x, name in named)
+            arrays = tuple(
+                None if x is None else to_numpy(stop_gradient(x), name) for x, name in named
+            )
             return self._from_validated(arrays, NUMPY)
         new: Self | None = self.__dict__.get("_numpy_backed")
         if new is None:
             new = type(self).__new__(type(self))
-            new.__dict__.update(self.__dict__, backend=NUMPY)
+            backend = RAGGED if self.backend.ragged else NUMPY
+            new.__dict__.update(self.__dict__, backend=backend)
             self.__dict__["_numpy_backed"] = new
         return new
 

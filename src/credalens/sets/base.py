@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array, is_tensor, namespace, native, primitive
+from credalens._edges import Edges
 from credalens.sets.decision_queries import DecisionQueries
 from credalens.sets.events import event_count, two_monotone
 
@@ -42,6 +44,8 @@ class CredalSet(DecisionQueries):
     True
     """
 
+    #: Whether only the largest probabilities are known, so that every value has an error.
+    truncated: ClassVar[bool] = False
     #: The classes of other representations, registered by their modules, which import this one.
     _hull_class: ClassVar[type[ConvexHull]]
     _intervals_class: ClassVar[type[ProbabilityIntervals]]
@@ -124,24 +128,26 @@ class CredalSet(DecisionQueries):
         dtype = native.wide_dtype(low) if is_tensor(low) else np.float64
         return xp.sum(low, axis=-1, dtype=dtype)
 
-    def maximin(self, cost: Array | None = None) -> tuple[Any, Any]:
+    def maximin(self, cost: Array | Edges | None = None) -> tuple[Any, Any]:
         """Return ``max over p of min over y of E_p[cost(., y)]`` and its duality gap.
 
-        `cost` is ``(K, D)``, one row per class and one column per decision; by default 1 off the
-        diagonal. A p of the set attains the value, which is below the optimum by at most the gap.
+        `cost` is ``(K, D)``, one row per class and one column per decision, or the edges of a line
+        or tree whose distances are the costs; by default 1 off the diagonal. A p of the set attains
+        the value, which is below the optimum by at most the gap.
         """
         return self.to_hull().maximin(cost)
 
-    def minimax_and_minimin_risk(self, cost: Array) -> tuple[Any, Any]:
+    def minimax_and_minimin_risk(self, cost: Array | Edges) -> tuple[Any, Any]:
         """Return the minimum over y of the largest, and of the smallest, ``E_p[cost(., y)]``.
 
-        `cost` is ``(K, D)`` as in `maximin`.
+        `cost` is as in `maximin`.
         """
-        worst, best = self.upper(cost.T), self.lower(cost.T)
+        costs = cost.dense() if isinstance(cost, Edges) else cost
+        worst, best = self.upper(costs.T), self.lower(costs.T)
         xp = namespace(worst)
         return xp.min(worst, axis=-1), xp.min(best, axis=-1)
 
-    def cost_uncertainty(self, cost: Array) -> tuple[Any, Any, Any, Any]:
+    def cost_uncertainty(self, cost: Array | Edges) -> tuple[Any, Any, Any, Any]:
         """Return the minimax and the minimin risk, the maximin risk between them, and its gap."""
         total, lower = self.minimax_and_minimin_risk(cost)
         upper, gap = self.maximin(cost)
@@ -216,9 +222,18 @@ class CredalSet(DecisionQueries):
         """Return the largest distance between two extreme points, by pairs."""
         return self.to_hull().vertex_diameter(distance)
 
+    def vertex_diameter_bounds(self, distance: DistanceLike) -> tuple[Any, Any]:
+        """Return certified bounds of `vertex_diameter`, the same array twice if it is exact."""
+        diameter = self.vertex_diameter(distance)
+        return diameter, diameter
+
     def minimax_dirac_distance(self, distance: DistanceLike) -> Any:
         """Return ``min over y of max over p of d(p, delta_y)``, attained at an extreme point."""
         return self.to_hull().minimax_dirac_distance(distance)
+
+    def kolmogorov_aleatoric(self) -> tuple[Any, Any, Any]:
+        """Return the ends of ``{min over y of max(p(< y), p(> y))}`` and their largest error."""
+        return self.to_hull().kolmogorov_aleatoric()
 
     def tv_diameter(self) -> Any:
         """Return the diameter in total variation."""
@@ -236,6 +251,13 @@ class CredalSet(DecisionQueries):
     def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Any, Any, Any, Any, Any]:
         """Return total, both aleatoric ends, epistemic if requested, and the certified error."""
         return self.to_hull().tv_uncertainty(epistemic=epistemic)
+
+    def tv_errors(self) -> tuple[Any, Any, Any, Any] | None:
+        """Return the errors of total, both aleatoric ends and epistemic uncertainty (TV).
+
+        ``None`` if only the upper aleatoric end has one, that of `tv_uncertainty`.
+        """
+        return None
 
     def max_entropy(self, *, distribution: bool = False) -> tuple[Any, ...]:
         """Return the largest entropy in nats, its duality gap and, if requested, the maximiser."""
@@ -259,6 +281,14 @@ class CredalSet(DecisionQueries):
         below ``max(rtol * value, atol)``.
         """
         return self.to_hull().hartley_sample(log_v, seed, pairs, rtol, atol, max_pairs)
+
+    def hartley_parts(self) -> Iterator[tuple[Array, CredalSet, Array]] | None:
+        """Yield sets whose Hartley measure replaces that of this one, ``None`` for none.
+
+        Each is the rows of the flattened batch, the sets, and how far their measure may be off, in
+        bits.
+        """
+        return None
 
     def contains(self, p: Any, tolerance: float | None = None) -> Any:
         """Return whether `p` is in the set.
@@ -302,6 +332,11 @@ class CredalSet(DecisionQueries):
     def center(self) -> Any:
         """Return a representative point of the set, ``(..., K)``."""
         return self.to_hull().center()
+
+    def center_max(self) -> Any:
+        """Return the largest probability of the center."""
+        center = self.center()
+        return namespace(center).max(center, axis=-1)
 
     def translate(self, t: Any) -> CredalSet:
         """Return the set translated by `t`.

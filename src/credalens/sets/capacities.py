@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -152,13 +153,18 @@ class LowerProbability(SupportSet):
         return inside @ (1 << np.arange(self.n_classes))
 
     def _maximiser(self, f: Array, *parts: Array) -> Array:
-        best = self._marginals(f, parts[0])
+        return self._certified_maximiser(f, *parts)[0]
+
+    def _certified_maximiser(self, f: Array, *parts: Array) -> tuple[Array, Array]:
+        (values,) = parts
+        best, short = self._marginals(f, values), np.zeros(len(values))
         if not self._monotone.all():
-            for i in np.flatnonzero(~two_monotone(parts[0])):
-                own = Core(parts[0][i], self.n_classes).maximiser(f if f.ndim == 1 else f[i])
+            for i in np.flatnonzero(~two_monotone(values)):
+                core = Core(values[i], self.n_classes)
+                own = core.certified_maximiser(f if f.ndim == 1 else f[i])
                 if own is not None:  # the core of values that were not validated may be empty
-                    best[i] = own
-        return best
+                    best[i], short[i] = own
+        return best, short
 
     def _marginals(self, f: Array, values: Array) -> Array:
         """Return the maximisers of 2-monotone sets, the marginal vectors of the order of f."""
@@ -170,6 +176,9 @@ class LowerProbability(SupportSet):
         best = np.empty_like(steps)
         np.put_along_axis(best, order, steps, axis=1)
         return best
+
+    def _line_kernel(self) -> Callable[..., None] | None:
+        return _kernels.events_line if self._monotone.all() else None
 
     # From the extreme points: a maximiser may be a linear programme for each instance.
     min_norm_point = CredalSet.min_norm_point

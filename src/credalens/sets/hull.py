@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from credalens import _kernels, _matrix_game, _validation
+from credalens import _kernels, _validation
 from credalens._backend import (
     BLOCK_BYTES,
     DEFAULT_THREADS,
+    NUMPY,
     Array,
     Backend,
     first_invalid_row,
@@ -20,10 +21,12 @@ from credalens._backend import (
     primitive,
     to_numpy,
 )
+from credalens._edges import Edges, expected_costs
 from credalens.sets import _hull_native, _hull_vjp
 from credalens.sets.adapters import as_members
 from credalens.sets.base import CredalSet
-from credalens.sets.hull_decisions import HullDecisions
+from credalens.sets.hull_costs import HullCosts
+from credalens.sets.missing_members import fill_missing
 
 if TYPE_CHECKING:
     from credalens._protocols import DistanceLike
@@ -44,17 +47,21 @@ def tv_of_array(members: Array, shapes: Sequence[tuple[()] | None]) -> list[Any]
 
     `shapes` has ``()`` for each output to compute and None for the others.
     """
+    single = members.ndim == 2
     found = _kernels.call_whole_array(
         _kernels.tv_uncertainty,
-        members,
+        members[None] if single else members,
         shapes,
         BLOCK_BYTES,
         (DEFAULT_THREADS, FUSED_CHECK_TOLERANCE),
     )
-    return None if found is None or found[0] >= 0 else found[1]
+    if found is None or found[0] >= 0:
+        return None
+    values: list[Any] = found[1]
+    return [x if x is None else x[0] for x in values] if single else values
 
 
-class ConvexHull(HullDecisions):
+class ConvexHull(HullCosts):
     """The convex hull of the predictions of M members, for a batch of instances.
 
     Parameters
@@ -70,6 +77,16 @@ class ConvexHull(HullDecisions):
         Divide each row by its sum first. Otherwise rows must sum to 1 up to rounding: 1e-3, or
         1e-2 in bfloat16. Rows that miss 1 by more than 1e-6 are divided by their sums, in a copy;
         a warning reports the largest deviation if it exceeds 3.5e-4.
+    weights : array-like of shape (M,) or (..., M), optional
+        Weights of the members, not negative; they are divided by their sum over the members that
+        are present. They do not change the set, nor the measures of it: they are used by measures
+        of the members as a sample, by the center and by votes.
+    mask : array-like of bool, shape (M,) or (..., M), optional
+        True for the members that are present, at least one for each instance. The values of the
+        others are not read.
+    missing : {"raise", "allow"}, default="raise"
+        With ``"allow"``, members of which all entries are NaN, or masked in a masked array, are
+        missing.
     validate : bool or "later", default=True
         ``False`` skips validation, which saves one pass over the data. ``"later"`` validates all
         values when they are first read, fused into the same pass for total variation and entropy
@@ -81,6 +98,9 @@ class ConvexHull(HullDecisions):
     stay there: closed forms run on the device, solvers on a copy in host memory. Dask arrays are
     read and validated chunk by chunk when results are computed; if the members or classes are split
     into chunks, these are merged with a warning.
+
+    The set of an instance with missing members is the hull of those that are present, and results
+    are the same, bit for bit, as for these alone; `n_present` is their number.
 
     Examples
     --------
@@ -94,15 +114,15 @@ class ConvexHull(HullDecisions):
     0.7
     """
 
-    core_ndims: ClassVar[tuple[int, ...]] = (2,)
-    array_names: ClassVar[tuple[str, ...]] = ("members",)
-
     def __init__(
         self,
         members: Any,
         *,
         axis: int | None = None,
         normalize: bool = False,
+        weights: Any = None,
+        mask: Any = None,
+        missing: Literal["raise", "allow"] = "raise",
         validate: bool | Literal["later"] = True,
     ) -> None:
         if validate != "later" and isinstance(validate, str):
@@ -112,6 +132,9 @@ class ConvexHull(HullDecisions):
             self._keep_index(given)
             if is_lazy(members) and not is_lazy(given):  # one Dask array per member
                 members = members.rechunk({-2: -1, -1: -1})
+        if weights is not None or mask is not None or missing != "raise":
+            self._init_ensemble(members, weights, mask, missing, normalize, validate)
+            return
         if (
             validate == "later"
             and not normalize
@@ -154,31 +177,20 @@ class ConvexHull(HullDecisions):
         self.__dict__["_members"] = tensor
         self._store((tensor,), backend)
 
-    @classmethod
-    def _from_validated(cls, arrays: tuple[Any, ...], backend: Backend) -> Self:
-        new = super()._from_validated(arrays, backend)
-        new.__dict__["_members"] = arrays[0]
-        return new
-
     def __getitem__(self, index: Any) -> Self:
-        self._members  # noqa: B018  # validated as a whole
+        if not self.backend.ragged:
+            self._members  # noqa: B018  # validated as a whole
         return super().__getitem__(index)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        self._members  # noqa: B018  # only validated members are pickled
+        if not self.backend.ragged:
+            self._members  # noqa: B018  # only validated members are pickled
         return super().__reduce__()
-
-    @property
-    def members(self) -> Any:
-        """The predictions, ``(..., M, K)``, in the caller's backend; read-only."""
-        if self.backend.placement == "host":
-            self._members  # noqa: B018  # validated
-        return self._array(0)
 
     def __repr__(self) -> str:
         return (
             f"ConvexHull(batch_shape={self.batch_shape}, n_members={self.n_members}, "
-            f"n_classes={self.n_classes}, dtype={self.dtype})"
+            f"{self._repr_present()}n_classes={self.n_classes}, dtype={self.dtype})"
         )
 
     def to_hull(self) -> ConvexHull:
@@ -197,12 +209,14 @@ class ConvexHull(HullDecisions):
         replaces the caller's array.
         """
         given: Array = self._arrays[0]
+        if self.backend.ragged:
+            return np.asarray(fill_missing(given, self._arrays[2]))
         if first_invalid_row(given, _fused_check_tolerance(given.dtype)) < 0:
             return given
         array = _validation.probabilities(given, "members")
         if array is not given:
             array.setflags(write=False)
-            self.__dict__["_arrays"] = (array,)
+            self.__dict__["_arrays"] = (array, *self._arrays[1:])
         return array
 
     @primitive("Q->(f)", native=_hull_native.lower)
@@ -226,7 +240,7 @@ class ConvexHull(HullDecisions):
         many = np.atleast_2d(functions)
 
         def expectations(block: Array, output: Array) -> None:
-            reduce.reduce(_matmul(block, many.T), axis=1, out=output)
+            reduce.reduce(expected_costs(block, many.T), axis=1, out=output)
 
         (result,) = map_instances(expectations, self._members, [(len(many),)])
         return result if functions.ndim == 2 else result[..., 0][()]
@@ -238,55 +252,18 @@ class ConvexHull(HullDecisions):
         return total if self.n_classes > 1 else np.ones_like(total)
 
     @primitive("Q->(),()", vjp=_hull_vjp.maximin)
-    def maximin(self, cost: Array | None = None) -> tuple[Any, Any]:
+    def maximin(self, cost: Array | Edges | None = None) -> tuple[Any, Any]:
         """Return ``max over p of min over y of E_p[cost(., y)]`` and its duality gap.
 
         A matrix game between the mixture of the members and the decision y, solved by an exact
-        simplex method for each instance. The value is attained by a mixture; it and the dual bound
-        are computed from the data.
+        simplex method for each instance; for classes on a line a minimum over one variable. The
+        value is attained by a mixture; it and the dual bound are computed from the data.
         """
         if cost is None:
             _, _, upper, _, gap = self.tv_uncertainty(epistemic=False)
             return upper, gap
         _, _, upper, gap = self.cost_uncertainty(cost)
         return upper, gap
-
-    @primitive("Q->(),()", native=CredalSet.minimax_and_minimin_risk)
-    def minimax_and_minimin_risk(self, cost: Array) -> tuple[Any, Any]:
-        """Return the minimum over y of the largest, and of the smallest, ``E_p[cost(., y)]``.
-
-        One matrix product over the members of all instances in a block.
-        """
-        costs = -np.asarray(cost, np.float64)
-
-        def kernel(block: Array, worst: Array, best: Array) -> None:
-            _risks(_matmul(block, costs), worst, best)
-
-        worst, best = map_instances(
-            kernel, self._members, [(), ()], rows=_product_rows(self._members)
-        )
-        return worst, best
-
-    @primitive("Q->(),(),(),()", native=CredalSet.cost_uncertainty)
-    def cost_uncertainty(self, cost: Array) -> tuple[Any, Any, Any, Any]:
-        """Return the minimax and the minimin risk, the maximin risk between them, and its gap.
-
-        One matrix product serves all of them.
-        """
-        costs = -np.asarray(cost, np.float64)
-
-        def kernel(block: Array, worst: Array, best: Array, middle: Array, gap: Array) -> None:
-            gains = _matmul(block, costs)
-            _risks(gains, worst, best)
-            value, gap[:] = _matrix_game.minimax(gains, overwrite=True)
-            # Both inequalities hold by definition; rounding may break them.
-            np.minimum(best, worst, out=best)
-            np.clip(0.0 - value, best, worst, out=middle)
-
-        worst, best, middle, gap = map_instances(
-            kernel, self._members, [()] * 4, rows=_product_rows(self._members)
-        )
-        return worst, best, middle, gap
 
     def _run_validating_kernel(
         self,
@@ -355,28 +332,14 @@ class ConvexHull(HullDecisions):
     def vertex_diameter(self, distance: DistanceLike) -> Any:
         return distance.diameter(self._members)
 
+    def vertex_diameter_bounds(self, distance: DistanceLike) -> tuple[Any, Any]:
+        if self.backend is NUMPY:
+            return distance.diameter_bounds(self._members)
+        return super().vertex_diameter_bounds(distance)
+
     @primitive("Q->()", native=_hull_native.minimax_dirac_distance)
     def minimax_dirac_distance(self, distance: DistanceLike) -> Any:
         return distance.minimax_dirac_distance(self._members)
 
 
 CredalSet._hull_class = ConvexHull
-
-
-def _matmul(block: Array, matrix: Array) -> Array:
-    """Return ``block @ matrix`` of ``(b, M, K)`` in float64, as one matrix product."""
-    flat = block.reshape(-1, block.shape[-1]).astype(np.float64, copy=False)
-    return np.asarray(flat @ matrix).reshape(*block.shape[:2], matrix.shape[1])
-
-
-def _product_rows(members: Array) -> int | None:
-    """Return the number of instances per matrix product, to bound the extra memory."""
-    # A single-precision block is held twice more in double precision, before and after.
-    return max(1, members[..., 0, 0].size // 16) if members.dtype != np.float64 else None
-
-
-def _risks(gains: Array, worst: Array, best: Array) -> None:
-    """Write the minimax and the minimin risk of expected gains ``(b, M, D)``, negative costs."""
-    _kernels.closed_forms(gains, worst, best, None, None, DEFAULT_THREADS)
-    np.subtract(0.0, worst, out=worst)  # not -worst, which may be -0.0
-    np.subtract(0.0, best, out=best)

@@ -59,7 +59,7 @@ class HullDecisions(HullScoring):
         return taken.cumsum(axis=-1, dtype=np.float64).min(axis=-2)
 
     def probes(self) -> list[Array]:
-        members = self.to_numpy_backed()._members
+        members = self.to_numpy_backed().generators
         return [np.asarray(members[..., m, :], np.float64) for m in range(self.n_members)]
 
     def _n_actions(self, cost: Array | None) -> int:

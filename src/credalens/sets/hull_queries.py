@@ -14,21 +14,12 @@ from credalens.sets import _hull_native, _hull_vjp
 from credalens.sets.events import event_count
 from credalens.sets.extreme_points import distance_to_hull, extreme_members
 from credalens.sets.hull_constructors import HullConstructors
+from credalens.sets.member_weights import shares
 from credalens.sets.nearest_mixture import tv_distance_to_hull
 
 
 class HullQueries(HullConstructors):
     """The queries of `ConvexHull` that are not about distances or costs."""
-
-    @property
-    @abstractmethod
-    def _members(self) -> Array:
-        """The validated members."""
-
-    @property
-    def n_members(self) -> int:
-        """Number of members M."""
-        return int(self._arrays[0].shape[-2])
 
     @abstractmethod
     def _run_validating_kernel(
@@ -112,14 +103,29 @@ class HullQueries(HullConstructors):
 
     @primitive("Q->(k)", native=_hull_native.center)
     def center(self) -> Any:
-        """Return the mean of the members, ``(..., K)``."""
-        return np.asarray(self._members.mean(axis=-2, dtype=np.float64), self.dtype)
+        """Return the mean of the members, ``(..., K)``, by their weights."""
+        if self._weights is None:
+            return np.asarray(self._members.mean(axis=-2, dtype=np.float64), self.dtype)
+
+        def kernel(block: Array, weights: Array, mean: Array) -> None:
+            mean[:] = 0.0
+            for share, rows in zip(shares(weights).T, block.swapaxes(0, 1), strict=True):
+                mean += share[:, None] * rows
+
+        (mean,) = map_instances(
+            kernel, (self._members, self._weights), [(self.n_classes,)], (2, 1),
+            dtype=self.dtype, block_dtype=np.float64,
+        )  # fmt: skip
+        return mean
 
     @primitive("Q,(k)->Q")
     def translate(self, t: Any) -> Self:
         shift = self._validate_shift(t)
         moved = self._members + shift[..., None, :].astype(self.dtype)
-        return self._from_validated((self._clip_to_simplex(moved, "entry"),), NUMPY)
+        clipped = self._clip_to_simplex(moved, "entry")
+        shape = (*clipped.shape[:-2], self.n_members)
+        rest = (None if x is None else np.broadcast_to(x, shape) for x in self._arrays[1:])
+        return self._from_validated((clipped, *rest), NUMPY)
 
     @primitive("Q,(k)->()")
     def contains(self, p: Any, tolerance: float | None = None) -> Any:

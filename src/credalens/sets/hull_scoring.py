@@ -13,7 +13,7 @@ from credalens import _kernels
 from credalens._backend import DEFAULT_THREADS, Array, map_instances, primitive, rows_in_cache
 from credalens.sets import _hull_scoring_native, _hull_vjp
 from credalens.sets.hull_queries import HullQueries
-from credalens.sets.member_weights import member_weights
+from credalens.sets.member_weights import member_weights, shares
 from credalens.sets.scoring_queries import LOSSES
 from credalens.sets.zero_one import zero_one_choice
 
@@ -42,16 +42,18 @@ class HullScoring(HullQueries):
     def _run_on_sample(
         self, kernel: Callable[..., int], shapes: Sequence[tuple[int, ...]], weights: Any
     ) -> list[Any]:
-        if weights is None:
+        if weights is not None:
+            weights = member_weights(weights, self.batch_shape, self.n_members)
+        elif self._weights is None:
             return self._run_validating_kernel(kernel, shapes, np.float64)
-        members = self._members
-        shares = member_weights(weights, self.batch_shape, self.n_members)
+        else:
+            weights = self._weights
 
-        def run(block: Array, share: Array, *outputs: Array) -> None:
-            kernel(block, *outputs, DEFAULT_THREADS, -1.0, weights=share)
+        def run(block: Array, some: Array, *outputs: Array) -> None:
+            kernel(block, *outputs, DEFAULT_THREADS, -1.0, weights=shares(some))
 
         return map_instances(
-            run, (members, shares), shapes, (2, 1), dtype=np.float64, block_dtype=np.float64
+            run, (self._members, weights), shapes, (2, 1), dtype=np.float64, block_dtype=np.float64
         )
 
     @primitive("Q->(),()", vjp=_hull_vjp.min_norm_point)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -162,6 +163,9 @@ class ProbabilityIntervals(BoxDecisions, ThresholdedAdditiveSet):
         best = low.copy()
         np.put_along_axis(best, order, np.take_along_axis(low, order, axis=1) + given, axis=1)
         return best
+
+    def _line_kernel(self) -> Callable[..., None]:
+        return _kernels.box_line
 
     @primitive("Q->(),()", native=_native_minimax)
     def _minimax(self) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from credalens._backend import (
     Array,
     primitive,
 )
+from credalens._edges import Edges
 from credalens.sets import exponential_tilting as tilting
 from credalens.sets.base import CredalSet
 from credalens.sets.kl_ball_events import KLBallEvents
@@ -119,7 +120,7 @@ class KLBall(KLBallEvents):
     # ---- total variation
 
     @primitive("Q->(),()")
-    def maximin(self, cost: Array | None = None) -> tuple[Any, Any]:
+    def maximin(self, cost: Array | Edges | None = None) -> tuple[Any, Any]:
         """Return ``max over p of min over y of E_p[cost(., y)]`` and its duality gap.
 
         In closed form up to one root for the default cost, otherwise by column generation.

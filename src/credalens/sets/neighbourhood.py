@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -102,6 +103,12 @@ class Neighbourhood(CenteredSet):
             return np.ones(self.batch_shape), np.ones(self.batch_shape)
         size = self._arrays[1].astype(np.float64, copy=False)
         return self._bounds(row_max(self._arrays[0]), size)
+
+    def _line_kernel(self) -> Callable[..., None]:
+        def kernel(kolmogorov: bool, *arguments: Any) -> None:
+            _kernels.neighbourhood_line(kolmogorov, self._is_ball, *arguments)
+
+        return kernel
 
     @primitive("Q->()")
     def is_two_monotone(self) -> Any:

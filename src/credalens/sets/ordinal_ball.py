@@ -9,6 +9,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array, map_instances, primitive, rows_in_cache
+from credalens._edges import Edges
 from credalens.sets import column_generation
 from credalens.sets.events import event_count, event_sums
 from credalens.sets.ordinal_transport import event_upper, transported, vertex_candidates
@@ -117,7 +118,7 @@ class OrdinalBall(RadiusBall):
     # ---- total variation
 
     @primitive("Q->(),()")
-    def maximin(self, cost: Array | None = None) -> tuple[Any, Any]:
+    def maximin(self, cost: Array | Edges | None = None) -> tuple[Any, Any]:
         """Return ``max over p of min over y of E_p[cost(., y)]`` and its duality gap.
 
         By column generation.
@@ -228,6 +229,25 @@ class OrdinalBall(RadiusBall):
         center, radius = self._wide_arrays()
         apart = np.abs(np.cumsum(target - center, axis=-1)[..., :-1]).sum(axis=-1)
         return apart <= radius[..., 0] + limit
+
+    @primitive("Q,(k)->(),()")
+    def tv_distance(self, p: Any) -> tuple[Any, Any]:
+        target, _ = self._validate_point(p, None)
+        center, radius = self._parts
+        K = self.n_classes
+        shape = np.broadcast_shapes(target.shape, center.shape)
+        limits = np.broadcast_to(radius, shape[:-1])[..., None]
+        inputs = [np.broadcast_to(x, shape) for x in (target, center)]
+
+        def kernel(goal: Array, own: Array, limit: Array, distance: Array, error: Array) -> None:
+            maximiser = self._maximiser_of([own, limit[:, 0]])
+            distance[:], error[:] = column_generation.nearest_in_total_variation(maximiser, goal)
+
+        distance, error = map_instances(
+            kernel, [*inputs, limits], [(), ()], (1, 1, 1),
+            dtype=np.float64, block_dtype=np.float64, rows=rows_in_cache(4 * K**3),
+        )  # fmt: skip
+        return distance, error
 
 
 def _local_minimum(maximiser: column_generation.Maximiser, n: int, K: int) -> tuple[Array, Array]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from credalens import _validation
+from credalens import _kernels, _validation
 from credalens._backend import (
     NUMPY,
     Array,
@@ -191,26 +192,8 @@ class Possibility(SupportSet):
 
     # ---- closed forms
 
-    @primitive("Q->()")
-    def vertex_diameter(self, distance: Any) -> Any:
-        """Return the largest distance between two members.
-
-        In closed form for the Wasserstein distance on a line, where two distributions attain the
-        upper and the lower probability of all initial sections at once, and for finite classes of
-        test functions.
-        """
-        line = distance.line()
-        if line is not None:
-            order, lengths = line
-            contour = self._arrays[0][..., order].astype(np.float64, copy=False)
-            left = np.maximum.accumulate(contour, axis=-1)[..., :-1]
-            right = np.maximum.accumulate(contour[..., ::-1], axis=-1)[..., ::-1][..., 1:]
-            # One of them is 1, the other the width of the section's probability.
-            return np.sum(np.minimum(left, right) * lengths, axis=-1)
-        norm = distance.seminorm(self.n_classes)  # of a line, a matrix (K, K - 1)
-        if norm is not None and norm.order == math.inf:
-            return norm.scale * self.widths(norm.matrix.T).max(axis=-1, initial=0.0)
-        return super().vertex_diameter(distance)
+    def _line_kernel(self) -> Callable[..., None]:
+        return _kernels.possibility_line
 
     @primitive("Q->(),()")
     def max_entropy(self, *, distribution: bool = False) -> tuple[Any, ...]:

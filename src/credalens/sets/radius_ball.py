@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -39,6 +40,9 @@ class RadiusBall(FeatureQueries, CenteredSet):
         at = f" at index {_validation.format_index(where)} (zero-based)" if where else ""
         word = "NaN" if np.isnan(sizes[where]) else f"{sizes[where]:.6g}"
         _validation.raise_invalid("radius", f"is {word}{at}", f"pass numbers >= 0{self._unit}")
+
+    def _line_kernel(self) -> Callable[..., None] | None:
+        return None  # balls do not contain all distributions above their lower probability
 
     @abstractmethod
     def _class_bound(self, upper: bool, dtype: Any = None) -> Array:

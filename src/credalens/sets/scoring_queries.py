@@ -50,6 +50,10 @@ class ScoringQueries(ArraySet):
         """
         self._raise_no_members()
 
+    def second_order_errors(self, loss: str, weights: Any = None) -> tuple[Any, Any, Any] | None:
+        """Return the errors of the results of `second_order`, ``None`` if these are exact."""
+        return None
+
     def second_order_by_class(self, loss: str, weights: Any = None) -> tuple[Any, Any, Any]:
         """Return the same of ``(p_y, 1 - p_y)`` for each class y, ``(..., K)``.
 

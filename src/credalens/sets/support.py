@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from credalens._backend import (
     primitive,
     rows_in_cache,
 )
+from credalens._edges import Edges
 from credalens.sets import column_generation
 from credalens.sets.base import CredalSet
+from credalens.sets.line_queries import LineQueries
 from credalens.sets.zero_one import mode_tolerance
 
 #: A diameter is exact if its certified bounds differ by at most this.
@@ -49,7 +51,7 @@ def native_largest_bounds(Q: Any) -> tuple[Any, Any]:
     return xp.max(low, axis=-1), xp.max(high, axis=-1)
 
 
-class SupportSet(CredalSet):
+class SupportSet(LineQueries):
     """A credal set whose support function is known: the maximiser of any test function.
 
     Expectations follow from the maximiser and, by column generation, matrix games. Total variation
@@ -125,7 +127,7 @@ class SupportSet(CredalSet):
         return result if functions.ndim == 2 else result[..., 0][()]
 
     @primitive("Q->(),()", native=_native_maximin)
-    def maximin(self, cost: Array | None = None) -> tuple[Any, Any]:
+    def maximin(self, cost: Array | Edges | None = None) -> tuple[Any, Any]:
         """Return ``max over p of min over y of E_p[cost(., y)]`` and its duality gap.
 
         In closed form for the default cost, otherwise by column generation.
@@ -133,7 +135,10 @@ class SupportSet(CredalSet):
         if cost is None:
             value, gap = self._minimax()
             return 1 - value, gap
-        costs = np.asarray(cost, np.float64)
+        if isinstance(cost, Edges) and cost.line is not None:
+            upper, gap = self.cost_uncertainty(cost)[2:]
+            return upper, gap
+        costs = cost if isinstance(cost, Edges) else np.asarray(cost, np.float64)
 
         def kernel(*parts: Array) -> None:
             *inputs, value, gap = parts
@@ -167,7 +172,13 @@ class SupportSet(CredalSet):
 
     def _maximiser_of(self, parts: list[Array]) -> column_generation.Maximiser:
         """Return the function that maximises test functions over some instances of a block."""
-        return lambda f, some: self._maximiser(f, *(part[some] for part in parts))
+        return column_generation.Maximiser(
+            lambda f, some: self._certified_maximiser(f, *(part[some] for part in parts))
+        )
+
+    def _certified_maximiser(self, f: Array, *parts: Array) -> Any:
+        """Return `_maximiser` and, if it is not exact, how much larger an expectation may be."""
+        return self._maximiser(f, *parts)
 
     @primitive("Q->(),()")
     def min_norm_point(self, *, distribution: bool = False) -> tuple[Any, ...]:
@@ -219,16 +230,8 @@ class SupportSet(CredalSet):
             If only bounds are certified, which `tv_diameter_bounds` returns.
         """
         lower, upper = self.tv_diameter_bounds()
-        xp = namespace(lower)
-        if lower is not upper and xp.any(upper - lower > CERTIFIED):
-            low, high = np.asarray(lower), np.asarray(upper)
-            where = tuple(np.argwhere(high - low > CERTIFIED)[0])
-            at = f" of instance {_validation.format_index(where)} (zero-based)" if where else ""
-            raise ValueError(
-                f"diameter: the total variation diameter{at} is only certified to lie between "
-                f"{low[where]:.6g} and {high[where]:.6g}, as the exact search takes too long for "
-                f"{self.n_classes} classes; use bounds (diameter_bounds, return_error=True)"
-            )
+        if lower is not upper and namespace(lower).any(upper - lower > CERTIFIED):
+            raise_uncertified(lower, upper, "total variation diameter", self.n_classes)
         return lower
 
     def choquet_is_lower(self) -> Array:
@@ -268,6 +271,18 @@ class SupportSet(CredalSet):
         if K == 1:  # 0, whatever rounding says
             value = np.zeros_like(value)
         return (value, error, where) if distribution else (value, error)
+
+
+def raise_uncertified(lower: Any, upper: Any, what: str, n_classes: int) -> NoReturn:
+    """Raise the error of a diameter for which only bounds are certified."""
+    low, high = np.asarray(lower), np.asarray(upper)
+    where = tuple(np.argwhere(high - low > CERTIFIED)[0])
+    at = f" of instance {_validation.format_index(where)} (zero-based)" if where else ""
+    raise ValueError(
+        f"diameter: the {what}{at} is only certified to lie between {low[where]:.6g} and "
+        f"{high[where]:.6g}, as the exact search takes too long for {n_classes} classes; use "
+        "bounds (diameter_bounds, return_error=True)"
+    )
 
 
 def row_max(rows: Array) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from credalens._validation import counted
 from credalens.validity.assessment import Assessment
+from credalens.validity.ensemble_repair import Repair
 from credalens.validity.label_coverage import Coverage
 from credalens.validity.reliability_diagram import ReliabilityDiagram
 
@@ -116,6 +117,11 @@ def advice(found: Assessment) -> list[str]:
             f"the mean {before['ece']:.4f} -> {after['ece']:.4f}, credal ECE "
             f"{before['credal_ece']:.4f} -> {after['credal_ece']:.4f}."
         )
+        steps.append(
+            f"Of the bins of all classes, {_percents(r, 'band_bins')} have frequencies compatible "
+            f"with the band, {_percents(r, 'mean_bins')} with the mean probability; mean width of "
+            f"the band {before['band_width']:.4f} -> {after['band_width']:.4f}."
+        )
     outside = found.coverage is not None and found.coverage.upper < 0.9
     if r.after["credal_ece"] > 0.01 or outside:
         steps.append(
@@ -123,6 +129,10 @@ def advice(found: Assessment) -> list[str]:
             "distribution with a probability that you choose."
         )
     return steps or ["Nothing: no check failed, and a repair would gain nothing."]
+
+
+def _percents(r: Repair, metric: str) -> str:
+    return f"{100 * r.before[metric]:.1f} -> {100 * r.after[metric]:.1f} %"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -44,7 +44,8 @@ from credalens.validity.scaling import (
 )
 
 #: What is reported before and after a repair.
-REPAIR_METRICS = ("accuracy", "auc_total", "auc_confidence", "log_loss", "ece", "credal_ece")
+REPAIR_METRICS = ("accuracy", "auc_total", "auc_confidence", "log_loss", "ece", "credal_ece",
+                  "band_bins", "mean_bins", "band_width")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +143,8 @@ class Repair(TableResult):
         """
         hull, points = member_array(members)
         check_shape(hull, self.n_members, self.n_classes)
-        return wrap_like(members, hull, apply_in_blocks(self.scaling, points, len(self.kept)))
+        mapped = apply_in_blocks(self.scaling, points, len(self.kept))
+        return wrap_like(members, hull, mapped, self.kept)
 
     @property
     def report(self) -> list[str]:
@@ -278,10 +280,17 @@ def repair(
 
 
 def ensemble_metrics(points: Array, labels: NDArray[np.intp]) -> dict[str, float]:
-    """Return the `REPAIR_METRICS` of an ensemble ``(n, M, K)``."""
+    """Return the `REPAIR_METRICS` of an ensemble ``(n, M, K)``.
+
+    ``"band_bins"`` and ``"mean_bins"`` are the shares of the bins, of the top label and of all
+    classes, in which the observed frequency is compatible with the band and with the mean
+    probability; ``"band_width"`` is the mean width of the band of the top label.
+    """
     hull = ConvexHull(points, validate=False)
     vote, mean = np.asarray(majority_vote(hull)), points.mean(axis=1, dtype=np.float64)
     bins = reliability(hull, labels, n_bins=ECE_BINS)
+    diagrams = (bins.top, *bins.classes)
+    n_bins = sum(len(one.n) for one in diagrams)
     return {
         "accuracy": float((vote == labels).mean()),
         "auc_total": rejection_area(points, labels),
@@ -289,6 +298,9 @@ def ensemble_metrics(points: Array, labels: NDArray[np.intp]) -> dict[str, float
         "log_loss": float(log_losses(mean[:, None], labels)[0]),
         "ece": bins.ece,
         "credal_ece": bins.credal_ece,
+        "band_bins": 1 - sum(one.n_outside for one in diagrams) / n_bins,
+        "mean_bins": 1 - sum(one.n_center_outside for one in diagrams) / n_bins,
+        "band_width": bins.top.band_width,
     }
 
 

@@ -194,8 +194,14 @@ def check_shape(hull: ConvexHull, n_members: int, n_classes: int) -> None:
         )
 
 
-def wrap_like(given: MembersT, hull: ConvexHull, points: Array) -> MembersT:
-    """Return members as the type of `given`, whose hull is `hull`."""
+def wrap_like(
+    given: MembersT, hull: ConvexHull, points: Array, kept: Array | None = None
+) -> MembersT:
+    """Return members as the type of `given`, whose hull is `hull`; those kept have its weights."""
     wrapped: Any = hull.backend.wrap(points)
-    result: Any = ConvexHull(wrapped, validate=False) if isinstance(given, ConvexHull) else wrapped
-    return cast(MembersT, result)
+    if not isinstance(given, ConvexHull):
+        return cast(MembersT, wrapped)
+    weights = hull.to_numpy_backed().weights
+    if weights is not None and kept is not None:
+        weights = weights[..., kept]
+    return cast(MembersT, ConvexHull(wrapped, weights=weights, validate=False))

@@ -75,6 +75,16 @@ class ReliabilityDiagram(TableResult):
         return int((self.verdict != "inside").sum())
 
     @property
+    def n_center_outside(self) -> int:
+        """Number of bins whose interval does not contain the mean probability of the centres."""
+        return int(((self.center < self.lower) | (self.center > self.upper)).sum())
+
+    @property
+    def band_width(self) -> float:
+        """Mean width of the band over all instances."""
+        return self._mean(self.band_upper - self.band_lower)
+
+    @property
     def mean_center(self) -> float:
         """Mean probability of the event at the centres of all sets."""
         return self._mean(self.center)
@@ -326,9 +336,10 @@ def _member_errors(
     """Return the errors of the top label and the classwise errors of the members of hulls."""
     if not isinstance(sets, ConvexHull):
         return None, None
-    members = [np.asarray(sets.members)[:, m] for m in range(sets.n_members)]
+    points, mask = np.asarray(sets.members), np.asarray(sets.mask)
+    members = [(points[rows, m], labels[rows]) for m, rows in enumerate(mask.T)]
     each = (top_label_error, classwise_error)
     top, classwise = (
-        np.array([error(own, labels, n_bins, binning) for own in members]) for error in each
+        np.array([error(own, y, n_bins, binning) for own, y in members]) for error in each
     )
     return top, classwise
