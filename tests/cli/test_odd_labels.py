@@ -163,7 +163,8 @@ CASES = {
     "more ids": (
         two(real.frame(0, id=IDS)[1:], real.frame(1, id=IDS)),
         "{f}/b.csv: has the id img_000.png, which {a} does not have; pass models of the same rows, "
-        "or --id-column none if their rows are in the same order",
+        "--missing allow if models lack rows, or --id-column none if their rows are in the same "
+        "order",
         two(real.frame(0, id=IDS)[1:], real.frame(1, id=IDS)[1:]),
         PAIR[1:],
     ),
@@ -185,8 +186,8 @@ CASES = {
     "other ids": (
         shuffled_ids(np.arange(N) + 1),
         "{f}/b.csv: has no row with the id 0 (row 0 of "
-        "{a}); pass models of the same rows, or --id-column none if their rows are in "
-        "the same order",
+        "{a}); pass models of the same rows, --missing allow if models lack rows, or --id-column "
+        "none if their rows are in the same order",
         "--id-column none",
         PAIR,
     ),

@@ -21,7 +21,7 @@ import pytest
 
 import credalens as cl
 from credalens._files import locked
-from credalens.io.output import ChunkStore
+from credalens.io.part_store import PartStore
 from credalens.io.source import PredictionFileError, file_signature
 from credalens.measures.imprecision import maximum_mean_imprecision
 from prediction_files import (
@@ -196,7 +196,7 @@ class TestPipes:
         def full(*_):
             raise OSError(errno.ENOSPC, "full")
 
-        monkeypatch.setattr(ChunkStore, "add", full)
+        monkeypatch.setattr(PartStore, "add", full)
         out = tmp_path / "s.csv"
         done = call("score", "-", "--format", "csv", "-q", "-o", out, input="0.5,0.5\n", code=2)
         assert done.stderr.endswith("s.csv: no space left on device; free space and run it again\n")
@@ -344,6 +344,12 @@ class TestFaults:
         assert (tmp_path / "s.csv").read_text() == ",".join(["row", *COLUMNS[:5]]) + "\n"
 
 
+def lines(parts):
+    """Return the number of finished parts."""
+    path = parts / "parts.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
 @pytest.mark.slow
 class TestGoingOn:
     @pytest.fixture
@@ -363,12 +369,13 @@ class TestGoingOn:
         # The lock of a killed run holds nobody up.
         left = {path.name for path in large.iterdir()} - {".scores.csv.lock"}
         assert left == {".scores.csv.parts", "a.npz"}
-        finished = len(list(parts.glob("*.arrow")))
+        finished = lines(parts)
         assert 5 <= finished < 400
-        before = {path.name: path.stat().st_mtime_ns for path in parts.glob("*.arrow")}
-        (parts / "000000000099999-000000000100000.unfinished").write_bytes(b"half")
+        for name in ("parts.jsonl", "whole.csv"):  # killed while it was writing
+            with (parts / name).open("ab") as file:
+                file.write(b"{half")
         done = call("score", large / "a.npz", "-o", out, *self.ARGUMENTS, "--resume")
-        assert f"continuing after {50 * len(before)} finished rows" in done.stderr
+        assert f"continuing after {50 * finished} finished rows" in done.stderr
         again = large / "again.csv"
         call("score", large / "a.npz", "-o", again, *self.ARGUMENTS)
         assert out.read_bytes() == again.read_bytes()
@@ -382,7 +389,7 @@ class TestGoingOn:
             command("score", folder / "a.npz", "-o", out, *arguments), stderr=subprocess.PIPE
         )
         signal.signal(signal.SIGINT, before)
-        while len(list(folder.glob(".*.parts/*.arrow"))) < 5:
+        while lines(out.with_name(f".{out.name}.parts")) < 5:
             assert running.poll() is None
             time.sleep(0.005)
         running.send_signal(how)
@@ -398,7 +405,7 @@ class TestGoingOn:
         assert "s.csv: was created with other measures; pass the same ones" in done.stderr
 
     def parts(self, folder, task, resume):
-        return ChunkStore(folder / "s.csv", task, resume)
+        return PartStore(folder / "s.csv", task, resume)
 
     def test_finished_chunks_are_not_computed_again(self, tmp_path):
         batch = pa.record_batch({"x": [1.5, 2.5]})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from credalens.cli.command_context import print_table
-from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, examples
+from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
 from credalens.cli.predictions import open_predictions, skipped_path
 from credalens.cli.score import ScoreTask
 from credalens.cli.score_dask import EngineOptions, score_partitions
@@ -26,7 +26,7 @@ EXAMPLES = examples(
 
 
 def command(
-    inputs: Inputs,
+    inputs: EnsembleInputs,
     common: CommonOptions,
     engine: EngineOptions,
     output: Annotated[
@@ -107,7 +107,7 @@ def command(
             read=read,
         )  # fmt: skip
         counts = OutcomeCounts()
-        task = ScoreTask(predictions, observe=lambda batch: _count(counts, batch))
+        task = ScoreTask(predictions, summarize=_summary, merge=counts.merge)
         if output is not None:
             task.to_file(output, resume)
         elif resume:
@@ -161,6 +161,15 @@ def _print_metrics(counts: "OutcomeCounts") -> None:
         table = {"metric": found._index()[1], **found._columns()}
         print_table(f"Sets of labels of {found.n} rows, 95% bootstrap intervals", table)
     typer.echo(f"Mean cost of the decisions: {counts.mean_cost:.4f}")
+
+
+def _summary(batch: Any) -> dict[str, Any]:
+    """Return the outcomes of a record batch as a JSON value."""
+    from credalens.decisions.set_metrics import OutcomeCounts
+
+    counts = OutcomeCounts()
+    _count(counts, batch)
+    return counts.as_dict()
 
 
 def _count(counts: "OutcomeCounts", batch: Any) -> None:

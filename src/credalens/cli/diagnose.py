@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from credalens.cli.command_context import note, print_table
-from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, examples
+from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
 from credalens.cli.predictions import open_predictions, skipped_path, write_skipped
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ EXAMPLES = examples(
 
 
 def command(
-    inputs: Inputs,
+    inputs: EnsembleInputs,
     common: CommonOptions,
     output: Annotated[
         Path | None,
@@ -44,7 +44,8 @@ def command(
         from credalens._files import atomic_write, check_folder
         from credalens.evaluation.diagnosis import MemberDiagnosis
         from credalens.evaluation.member_sums import MemberSums
-        from credalens.io.output import WRITERS, as_batch, check_output
+        from credalens.io.output import check_output
+        from credalens.io.tables import WRITERS, as_batch
 
         if output is not None:
             check_output(output)
@@ -56,10 +57,8 @@ def command(
         ensemble = predictions.ensemble
         sums = MemberSums(len(ensemble.names), ensemble.n_classes, ensemble.has_labels)
         for chunk in predictions.chunks("leaving out each model"):
-            if chunk.labels is None:
-                sums.add(chunk.members)
-            else:
-                sums.add(chunk.members[chunk.labelled], chunk.labels[chunk.labelled])
+            kept = chunk if chunk.labels is None else chunk.take(chunk.labelled)
+            sums.add(kept.members, kept.labels, kept.row_weights, kept.mask)
         write_skipped(predictions.skipped, side)
         if not sums.n:
             raise ValueError("rows: no valid row is left; correct the files")

@@ -25,7 +25,7 @@ def command() -> None:
     from importlib.util import find_spec
 
     from credalens import _kernels
-    from credalens._backend import num_threads
+    from credalens._backend import get_num_threads
     from credalens._extras import install_command
     from credalens.cli.command_context import command_context
 
@@ -35,7 +35,7 @@ def command() -> None:
         for name in LIBRARIES:
             typer.echo(f"{name:<17}{version(name)}")
         typer.echo(f"instruction set  {_kernels.instruction_set()}")
-        typer.echo(f"threads          {num_threads()} (CREDALENS_NUM_THREADS)")
+        typer.echo(f"threads          {get_num_threads()} (CREDALENS_NUM_THREADS)")
         for extra, modules in EXTRAS.items():
             missing = any(find_spec(module) is None for module in modules)
             status = install_command(extra) if missing else "installed"

@@ -9,7 +9,13 @@ import typer
 
 from credalens.cli.command_context import note, progress
 from credalens.cli.evaluate_output import FILES, print_evaluation, print_guarantees, write_files
-from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, changed_options, examples
+from credalens.cli.options import (
+    CommonOptions,
+    EnsembleInputs,
+    MeasureOptions,
+    changed_options,
+    examples,
+)
 from credalens.cli.predictions import open_predictions, skipped_path, write_skipped
 
 if TYPE_CHECKING:
@@ -41,7 +47,7 @@ for rows drawn from the same distribution; several --score share the confidence 
 
 
 def command(
-    inputs: Inputs,
+    inputs: EnsembleInputs,
     measure_options: MeasureOptions,
     common: CommonOptions,
     output: Annotated[
@@ -181,7 +187,7 @@ def _selected_metrics(text: str) -> list[str]:
 
 
 def _evaluate_predictions(
-    inputs: Inputs,
+    inputs: EnsembleInputs,
     measure_options: MeasureOptions,
     common: CommonOptions,
     score: str | None,
@@ -215,7 +221,8 @@ def _evaluate_predictions(
             labels = chunk.labels[kept]
             counts += np.bincount(labels, minlength=ensemble.n_classes)
             if len(ensemble.names) > 1:
-                sums.add(chunk.members if kept.all() else chunk.members[kept], labels)
+                some = chunk if kept.all() else chunk.take(kept)
+                sums.add(some.members, labels, some.row_weights, some.mask)
     scores = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     correct = scores.pop("correct")
     if predictions.skipped:
@@ -238,7 +245,7 @@ def _evaluate_predictions(
 
 
 def _evaluate_folder(
-    inputs: Inputs, common: CommonOptions, score: str | None, settings: dict[str, Any]
+    inputs: EnsembleInputs, common: CommonOptions, score: str | None, settings: dict[str, Any]
 ) -> Evaluation:
     """Evaluate a folder of scores; without bootstrap, block by block for any number of rows."""
     from credalens.engine.results import ScoreDataset

@@ -119,7 +119,8 @@ def write_files(folder: Path, result: Evaluation, guarantees: dict[str, Guarante
     from credalens._files import atomic_write
     from credalens.evaluation.guarantee import Guarantee
     from credalens.io.formats import DROPPED_COLUMNS
-    from credalens.io.output import as_batch, remove_own_table, write_csv
+    from credalens.io.output import remove_own_table
+    from credalens.io.tables import as_batch, write_csv
     from credalens.plots import rejection_curves
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -75,6 +76,59 @@ class Inputs(ReadingOptions):
             spans = source.row_ranges(0, source.n_rows or 0)
             read += [Path(source.path), *(Path(name) for name, _, _ in spans)]
         check_not_inputs(filter(None, outputs), read)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnsembleInputs(Inputs):
+    """Options of commands whose models may have weights and lack rows."""
+
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="Weights of the models, in votes and in measures of the models as a sample: "
+            "w1,w2,... in their order, or a file with one number per model, or with lines "
+            "NAME,WEIGHT. The credal set does not depend on them.",
+            show_default="equal",
+        ),
+    ] = None
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="stop if a model lacks a row, or allow it: rows are matched by their ids, and "
+            "rows of NaN are missing. The column n_members is the number of models with the row."
+        ),
+    ] = "stop"
+
+    @property
+    def allows_missing(self) -> bool:
+        """Whether models may lack rows."""
+        if self.missing not in ("stop", "allow"):
+            raise ValueError(f"--missing: is {self.missing!r}; choose stop or allow")
+        return self.missing == "allow"
+
+    @property
+    def ensemble_options(self) -> dict[str, Any]:
+        """Further arguments of `open_ensemble`."""
+        return {"weights": self.weights, "missing": self.allows_missing}
+
+    @property
+    def other_files(self) -> list[Path]:
+        """The files that are read besides the predictions."""
+        own = [] if self.weights is None or not os.path.isfile(self.weights) else [self.weights]
+        return [*super().other_files, *map(Path, own)]
+
+    @property
+    def dependencies(self) -> dict[str, str]:
+        """The options on which scores depend."""
+        return {**super().dependencies, "missing": self.missing}
+
+    def refuse_for_report(self) -> None:
+        """Raise ValueError if a report is requested, which needs equal weights and all rows."""
+        for option, given in (("--missing", self.allows_missing), ("--weights", self.weights)):
+            if given:
+                raise ValueError(
+                    f"{option}: the report does not support it; leave it out, or leave out --report"
+                )
 
 
 @dataclass(frozen=True)

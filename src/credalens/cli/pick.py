@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from credalens.cli.command_context import note, print_table
-from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, ReviewThreshold, examples
+from credalens.cli.options import (
+    CommonOptions,
+    EnsembleInputs,
+    MeasureOptions,
+    ReviewThreshold,
+    examples,
+)
 from credalens.cli.predictions import (
     OpenPredictions,
     open_predictions,
@@ -34,7 +40,7 @@ EXAMPLES = examples(
 
 
 def command(
-    inputs: Inputs,
+    inputs: EnsembleInputs,
     measure_options: MeasureOptions,
     common: CommonOptions,
     reject: Annotated[
@@ -155,7 +161,7 @@ def _explained(
             continue
         part = chunk.take(mask)
         scores, _ = score_chunk(part, columns, ensemble.class_names)
-        reasons = reasons_by_rule(part.members, metric, rule, ensemble.names, ensemble.class_names)
+        reasons = reasons_by_rule(part.hull(), metric, rule, ensemble.names, ensemble.class_names)
         models = [reason.members or ("", "") for reason in reasons]
         classes = [reason.classes or ("", "") for reason in reasons]
         blocks.append({
@@ -193,7 +199,7 @@ def _write(
     table: dict[str, Any], id_type: Any, title: str, output: Path | None, quiet: bool
 ) -> None:
     from credalens._files import atomic_write
-    from credalens.io.output import WRITERS, as_batch, write_csv
+    from credalens.io.tables import WRITERS, as_batch, write_csv
 
     if output is None and sys.stdout.isatty():
         shown = ("rank", "id" if "id" in table else "row", "prediction", "kind", "reason")

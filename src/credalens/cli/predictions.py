@@ -40,20 +40,23 @@ class OpenPredictions:
             yield chunk
 
     def scored(
-        self, columns: "RowColumns | None" = None, start: int = 0, numbered: bool = False
+        self,
+        columns: "RowColumns | None" = None,
+        ranges: Sequence[tuple[int, int | None]] = ((0, None),),
+        numbered: bool = False,
     ) -> Iterator[tuple["Chunk", dict[str, Any], Any]]:
-        """Yield the rows from `start` in chunks, with scores and uncertainties by family."""
+        """Yield `ranges` of rows in chunks, with scores and uncertainties by family."""
         from credalens.io.scoring import scored_chunks
 
-        results = scored_chunks(
-            self.ensemble,
-            columns or self.columns,
-            self.inputs.chunk_rows,
-            start,
-            self.inputs.skip,
-            numbered=numbered,
+        inputs, columns = self.inputs, columns or self.columns
+        results = (
+            result
+            for start, stop in ranges
+            for result in scored_chunks(
+                self.ensemble, columns, inputs.chunk_rows, start, inputs.skip, stop, numbered
+            )
         )
-        return self._tracked(results, "scoring", start)
+        return self._tracked(results, "scoring", ranges[0][0])
 
     def _tracked(self, results: Iterable[Any], description: str, start: int = 0) -> Iterator[Any]:
         total = self.ensemble.expected_rows
@@ -127,9 +130,13 @@ class ReadingFindings:
 
     def compare(self, chunk: "Chunk") -> None:
         """Add rows to the sample from which the models are compared."""
+        import numpy as np
+
         from credalens.evaluation.agreement import RowSample, sample_rows
 
         self._soft |= chunk.label_distributions is not None
+        if chunk.mask is not None:  # rows of all models are compared
+            chunk = chunk.take(np.flatnonzero(chunk.mask.all(axis=1)))
         if self._sample is None:
             limit = sample_rows(*chunk.members.shape[1:])
             self._sample = RowSample(limit)
@@ -146,6 +153,8 @@ class ReadingFindings:
         if sample is None or len(names) < 2:
             return []
         members = sample.rows()
+        if not len(members):
+            return []
         agreement = member_agreement(members)
         found = agreement.warnings(names)
         if diagnose and not agreement.permuted_classes and not agreement.permuted_rows:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -162,7 +162,13 @@ class ReadingOptions:
             ignore_labels=self.ignored,
             exclude=[*exclude, *self.other_files],
             labels_on_disk=by_part,
+            **self.ensemble_options,
         )
+
+    @property
+    def ensemble_options(self) -> dict[str, Any]:
+        """Further arguments of `open_ensemble`."""
+        return {}
 
     @property
     def other_files(self) -> list[Path]:

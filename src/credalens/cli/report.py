@@ -85,8 +85,8 @@ def command(
     """
     with common.context():
         start = time.perf_counter()
+        from credalens._html import check_path
         from credalens.report import vega_bundle
-        from credalens.report.output import check_path
 
         vega_bundle.require()
         check_path(output)

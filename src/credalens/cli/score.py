@@ -2,14 +2,14 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credalens.cli.command_context import note, print_table, progress
-from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, examples
+from credalens.cli.command_context import note, print_table
+from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
 from credalens.cli.predictions import (
     OpenPredictions,
     note_skipped,
@@ -21,7 +21,7 @@ from credalens.cli.score_dask import EngineOptions, score_partitions
 
 if TYPE_CHECKING:
     from credalens.io import Chunk
-    from credalens.io.output import ChunkStore
+    from credalens.io.part_store import PartStore
 
 EXAMPLES = examples(
     "credalens score model_1.npy model_2.csv -o scores.parquet",
@@ -34,7 +34,7 @@ EXAMPLES = examples(
 
 
 def command(
-    inputs: Inputs,
+    inputs: EnsembleInputs,
     measure_options: MeasureOptions,
     common: CommonOptions,
     engine: EngineOptions,
@@ -74,11 +74,12 @@ def command(
     """Compute total, aleatoric and epistemic uncertainty of every row.
 
     The columns are: row (with --on-error skip or --engine dask), id (if the files have ids),
-    prediction (the majority vote of the models), the total, aleatoric and epistemic uncertainty of
-    every measure (tv_total, tv_aleatoric_lower, tv_aleatoric_upper, tv_epistemic; entropy_total,
-    ...; information_total, ...), mmi, and, with labels, label and correct. Columns of a distance
-    other than tv start with the name of the distance. Totals of the scoring rules are intervals
-    too (scoring:brier_total_lower, ...).
+    n_members (with --missing allow: the number of models that have the row), prediction (the
+    majority vote of the models), the total, aleatoric and epistemic uncertainty of every measure
+    (tv_total, tv_aleatoric_lower, tv_aleatoric_upper, tv_epistemic; entropy_total, ...;
+    information_total, ...), mmi, and, with labels, label and correct. Columns of a distance other
+    than tv start with the name of the distance. Totals of the scoring rules are intervals too
+    (scoring:brier_total_lower, ...).
 
     Files are read in chunks and may be larger than memory. The output appears when it is complete.
     Rows are numbered from zero.
@@ -94,6 +95,7 @@ def command(
             if output is not None and value is not None:
                 raise ValueError(f"{option}: applies to standard output; omit it, or -o")
         if report is not None:
+            inputs.refuse_for_report()
             _check_report(report, resume or engine.is_dask)
         if engine.is_dask:
             score_partitions(engine, inputs, measure_options, common, output, summary=summary)
@@ -119,8 +121,8 @@ def command(
 
 def _check_report(path: Path, incomplete: bool) -> None:
     """Raise an error before any computation if the report cannot be written."""
+    from credalens._html import check_path
     from credalens.report import vega_bundle
-    from credalens.report.output import check_path
 
     if incomplete:
         raise ValueError("--report: needs all rows in one run; omit --resume and --engine dask, "
@@ -132,23 +134,28 @@ def _check_report(path: Path, incomplete: bool) -> None:
 class ScoreTask:
     """Columns of prediction files, written to a file, a pipe or a terminal.
 
-    `collector` is that of a report. `observe` is called with every record batch.
+    `collector` is that of a report. `summarize` returns a JSON value of a record batch, which
+    `merge` is called with, also for batches of an interrupted run.
     """
 
     def __init__(
         self,
         predictions: OpenPredictions,
         collector: Any = None,
-        observe: Callable[[Any], None] = lambda batch: None,
+        summarize: Callable[[Any], Any] = lambda batch: None,
+        merge: Callable[[Any], None] = lambda summary: None,
     ) -> None:
         self.predictions, self.quiet = predictions, predictions.common.quiet
-        self._collector, self._observe = collector, observe
+        self._collector, self._summarize, self._merge = collector, summarize, merge
 
-    def _batches(self, start: int = 0, numbered: bool = False) -> Iterator[tuple["Chunk", Any]]:
-        from credalens.io.output import as_batch
+    def _batches(
+        self, ranges: Sequence[tuple[int, int | None]] = ((0, None),), numbered: bool = False
+    ) -> Iterator[tuple["Chunk", Any, Any]]:
+        """Yield chunks with their record batches and summaries."""
+        from credalens.io.tables import as_batch
 
         numbered = numbered or self.predictions.inputs.skip
-        results = self.predictions.scored(start=start, numbered=numbered)
+        results = self.predictions.scored(ranges=ranges, numbered=numbered)
         for chunk, scores, measured in results:
             if self._collector is not None:
                 from credalens.cli.report import labelled_rows
@@ -156,38 +163,38 @@ class ScoreTask:
                 kept = labelled_rows(chunk)
                 self._collector.add_chunk(kept, measured if kept is chunk else None)
             batch = as_batch(scores, self.predictions.ensemble.id_type)
-            self._observe(batch)
-            yield chunk, batch
+            summary = self._summarize(batch)
+            self._merge(summary)
+            yield chunk, batch, summary
 
     def to_file(self, output: Path, resume: bool) -> None:
         """Write a file; finished rows survive an interruption."""
         from credalens._files import locked, naming_errors
         from credalens._validation import counted
-        from credalens.io.output import ChunkStore
+        from credalens.io.part_store import PartStore
 
         side = skipped_path(output)
         settings = self._settings(resume)
         when_full = "free space, and continue with --resume" if self._can_resume else ""
         with locked(output), naming_errors(output, when_full):
-            rows, skipped = self._fill(ChunkStore(output, settings, resume), side)
+            rows, skipped = self._fill(PartStore(output, settings, resume), side)
         note(f"wrote {counted(rows - skipped, 'row')} to {output}", self.quiet)
         note_skipped(skipped, side)
 
-    def _fill(self, store: "ChunkStore", side: Path) -> tuple[int, int]:
+    def _fill(self, store: "PartStore", side: Path) -> tuple[int, int]:
         """Compute the rows that are not finished; return the numbers of rows and skipped rows."""
         from credalens._validation import counted
 
-        rows = store.finished
-        if rows:
-            note(f"continuing after {counted(rows, 'finished row')}", self.quiet)
-            for batch in store.batches():
-                self._observe(batch)
+        for start, stop in store.damaged:
+            note(f"credalens: warning: the finished rows {start} to {stop - 1} are damaged and are "
+                 "computed again", self.quiet)  # fmt: skip
+        if store.finished:
+            note(f"continuing after {counted(store.finished, 'finished row')}", self.quiet)
+        for summary in store.summaries:
+            self._merge(summary)
         try:
-            for chunk, batch in self._batches(rows):
-                store.add(chunk.start, chunk.stop, batch, chunk.dropped)
-                rows = chunk.stop
-            with progress("writing", self.quiet, rows=True) as update:
-                return rows, len(store.finish(side, rows, update))
+            rows = self._add_missing(store)
+            return rows, len(store.finish(side, rows))
         except BaseException as error:
             # Keep finished rows for --resume after an interruption or a full disk, for example,
             # but not after an invalid row.
@@ -198,6 +205,32 @@ class ScoreTask:
                 note(f"credalens: interrupted after {done}; continue with --resume")
                 raise typer.Exit(130) from None
             raise
+
+    def _add_missing(self, store: "PartStore") -> int:
+        """Compute and store the rows that are not finished; return the number of all rows.
+
+        With several threads, a part is written while the next ones are computed.
+        """
+        from concurrent.futures import Future, ThreadPoolExecutor
+
+        from credalens._backend import get_num_threads
+
+        gaps = store.gaps()
+        rows = gaps[-1][0]
+        with ThreadPoolExecutor(1) as pool:
+            pending: Future[None] | None = None
+            for chunk, batch, summary in self._batches(gaps):
+                part = chunk.start, chunk.stop, batch, chunk.dropped, summary
+                rows = max(rows, chunk.stop)
+                if pending is not None:
+                    pending.result()
+                if get_num_threads() > 1:
+                    pending = pool.submit(store.add, *part)
+                else:
+                    store.add(*part)
+            if pending is not None:
+                pending.result()
+        return rows
 
     @property
     def _can_resume(self) -> bool:
@@ -223,10 +256,10 @@ class ScoreTask:
 
     def to_pipe(self, to: str) -> None:
         """Stream to standard output."""
-        from credalens.io.output import write_csv, write_jsonl
+        from credalens.io.tables import write_csv, write_jsonl
 
         write: Callable[[Iterator[Any], Any], None] = write_csv if to == "csv" else write_jsonl
-        write((batch for _, batch in self._batches()), sys.stdout.buffer)
+        write((batch for _, batch, _ in self._batches()), sys.stdout.buffer)
         sys.stdout.buffer.flush()
         write_skipped(self.predictions.skipped, skipped_path(None))
 
@@ -238,7 +271,7 @@ class ScoreTask:
         key = self.predictions.columns.names[0]
         best: Any = None
         rows = 0
-        for _, batch in self._batches(numbered=True):
+        for _, batch, _ in self._batches(numbered=True):
             table = pa.Table.from_batches([batch])
             best = table if best is None else pa.concat_tables([best, table])
             order = pyarrow.compute.sort_indices(best, [(key, "descending"), ("row", "ascending")])

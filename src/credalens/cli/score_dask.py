@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from credalens.cli.command_context import note, progress
-from credalens.cli.options import CommonOptions, Inputs, MeasureOptions
+from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions
 from credalens.cli.predictions import note_skipped, open_predictions, skipped_path
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class EngineOptions:
 
 def score_partitions(
     engine: EngineOptions,
-    inputs: Inputs,
+    inputs: EnsembleInputs,
     measure_options: MeasureOptions,
     common: CommonOptions,
     output: Path | None,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import credalens
-from credalens._backend import num_threads
+from credalens._backend import get_num_threads
 from credalens._extras import require
 from credalens.io import Ensemble
 
@@ -63,7 +63,7 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         settings = {"distributed.worker.profile.enabled": False, **KEEP_WORKERS}
         stack.enter_context(dask.config.set(settings))
         cluster = distributed.LocalCluster(
-            n_workers=workers or num_threads(),
+            n_workers=workers or get_num_threads(),
             threads_per_worker=1,
             dashboard_address="127.0.0.1:0",  # any free port, not reachable from other machines
             local_directory=folder,
@@ -96,7 +96,7 @@ def worker_info(dask_worker: Any) -> WorkerInfo:
     memory = dask_worker.memory_manager.memory_limit or distributed.system.MEMORY_LIMIT
     limit = os.environ.pop(THREADS, None)  # count the cores, not an earlier limit
     try:
-        cores = num_threads()
+        cores = get_num_threads()
     finally:
         if limit is not None:
             os.environ[THREADS] = limit

@@ -28,9 +28,10 @@ from credalens.engine.partitions import (
     skipped_path,
 )
 from credalens.io import Ensemble, PredictionFileError
-from credalens.io.ensemble import DroppedRow
-from credalens.io.output import as_batch, write_dropped_csv, write_parquet
+from credalens.io.chunk import DroppedRow
+from credalens.io.output import write_dropped_csv
 from credalens.io.scoring import RowColumns, scored_chunks, scoring_settings
+from credalens.io.tables import as_batch, write_parquet
 
 pa = require("pyarrow", "cli")
 

@@ -5,7 +5,8 @@ validated rows. `read_predictions` reads them into memory. `credalens.io.formats
 formats.
 """
 
-from credalens.io.ensemble import Chunk, Ensemble
+from credalens.io.chunk import Chunk
+from credalens.io.ensemble import Ensemble
 from credalens.io.opening import Predictions, open_ensemble, read_members, read_predictions
 from credalens.io.source import Block, PredictionFileError, ReadOptions, Source
 

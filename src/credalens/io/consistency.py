@@ -9,19 +9,32 @@ import numpy as np
 
 from credalens._backend import Array
 from credalens.io.source import ARRAY_OPTIONS, COLUMN_OPTIONS, ReadOptions, Source, raise_file_error
-from credalens.io.values import ValueOptions
+from credalens.io.values import MISSING_FIX, ValueOptions
 
 
-def check_shapes(sources: Sequence[Source]) -> None:
-    """Raise an error for files with different numbers of classes or rows."""
+def check_shapes(sources: Sequence[Source], missing: bool | None = None, join: bool = True) -> None:
+    """Raise an error for files with different numbers of classes or rows.
+
+    Models may have different rows if they may be `missing` and are matched (`join`) by identifiers;
+    None if there is no option for it.
+    """
     first = sources[0]
+    by_id = join and all(source.id_name is not None for source in sources)
     for source in sources[1:]:
         for what in ("classes", "rows"):
             own, other = getattr(source, f"n_{what}"), getattr(first, f"n_{what}")
             if None not in (own, other) and own != other:
+                if what == "rows" and missing and by_id:
+                    continue
                 problem = f"has {own} {what}, {first.path} {other}"
                 single = [s.path for s in (first, source) if s.n_classes == 1]
                 labels = f", or --labels {single[0]} if it contains labels" if single else ""
+                if what == "rows" and by_id and missing is False:
+                    labels += f", {MISSING_FIX}"
+                elif what == "rows" and missing and join:
+                    labels += ", or save ids, by which rows that models lack are matched"
+                elif what == "rows" and missing:
+                    labels += ", or leave out --engine dask, which does not match rows by their ids"
                 raise_file_error(source.path, problem, f"pass models of the same {what}{labels}")
 
 

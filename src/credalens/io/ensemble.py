@@ -12,68 +12,13 @@ import numpy as np
 from credalens._backend import BLOCK_BYTES, Array
 from credalens._validation import counted
 from credalens.evaluation.labels import UNKNOWN
+from credalens.io.chunk import Chunk, DroppedRow
 from credalens.io.ids import first_difference
-from credalens.io.joining import join_by_id
+from credalens.io.joining import join_all_ids, join_by_id
 from credalens.io.labels import LabelFile, LabelTable
 from credalens.io.row_labels import RowLabels, label_fix, row_labels
 from credalens.io.source import Block, Source, raise_file_error
-from credalens.io.values import FIX_ROW, ValueOptions
-
-
-@dataclass(frozen=True)
-class DroppedRow:
-    """An invalid row that was skipped."""
-
-    row: int
-    id: Any
-    file: str
-    reason: str
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Consecutive rows of all models, without invalid rows."""
-
-    #: The range of rows that was read.
-    start: int
-    stop: int
-    #: Row numbers of the valid rows, ``(r,)``.
-    rows: Array
-    #: Probabilities, ``(r, M, K)``.
-    members: Array
-    #: Class indices, ``(r,)``; negative for rows whose label is missing or ignored.
-    labels: Array | None
-    ids: Array | None
-    dropped: tuple[DroppedRow, ...]
-    #: Distributions of the labels, ``(r, K)``, NaN if missing, if the files have them.
-    label_distributions: Array | None = None
-    #: Largest deviation of a row sum from 1, 0 if all are exact in single precision.
-    deviation: float = 0.0
-    #: Numbers of rows without a label, and of rows whose label is ignored.
-    unlabelled: int = 0
-    ignored: int = 0
-
-    def take(self, rows: Array) -> Chunk:
-        """Return some rows, given by a mask or by positions."""
-
-        def some(array: Array | None) -> Array | None:
-            return None if array is None else array[rows]
-
-        return replace(
-            self,
-            rows=self.rows[rows],
-            members=self.members[rows],
-            labels=some(self.labels),
-            ids=some(self.ids),
-            label_distributions=some(self.label_distributions),
-        )
-
-    @property
-    def labelled(self) -> Array:
-        """Which rows have a label."""
-        if self.labels is None:
-            return np.zeros(len(self.rows), bool)
-        return np.asarray(self.labels >= 0)
+from credalens.io.values import FIX_ROW, MISSING_FIX, ValueOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +42,11 @@ class Ensemble:
     join: bool = True
     #: What was inferred from the files, for the user; reading may add to it.
     notes: list[str] = field(default_factory=list)
+    #: Whether models may lack rows, which are then matched by their identifiers; None if there is
+    #: no option for it.
+    missing: bool | None = None
+    #: Weights of the models, ``(M,)``.
+    weights: Array | None = None
 
     @property
     def n_rows(self) -> int | None:
@@ -146,7 +96,10 @@ class Ensemble:
         checked = set[str]()
         for blocks in zip_longest(*streams):
             if self._are_in_another_order(blocks):
-                sources, notes = join_by_id(self.sources)
+                if self.missing:
+                    sources, notes = join_all_ids(self.sources)
+                else:
+                    sources, notes = join_by_id(self.sources, self.values.suggest_missing)
                 self.notes.extend(note for note in notes if note not in self.notes)
                 yield from replace(self, sources=tuple(sources)).chunks(rows, first, skip, stop)
                 return
@@ -168,6 +121,8 @@ class Ensemble:
         """Return whether identifiers differ between files that can be read again."""
         if not self.join or any(source.path == "stdin" for source in self.sources):
             return False
+        if self.missing and len({0 if block is None else len(block) for block in blocks}) > 1:
+            return True
         ids = [block.ids for block in blocks if block is not None and block.ids is not None]
         return any(
             len(own) != len(ids[0]) or first_difference(own, ids[0]) is not None for own in ids[1:]
@@ -179,13 +134,25 @@ class Ensemble:
             short, long = int(np.argmin(sizes)), int(np.argmax(sizes))
             ends = f"ends after {start + sizes[short]} rows"
             problem = f"{ends}, {self.sources[long].path} has more"
-            raise_file_error(self.sources[short].path, problem, "pass models of the same rows")
+            fix = "pass models of the same rows"
+            by_id = self.join and all(source.id_name is not None for source in self.sources)
+            if by_id and self.missing is False:
+                fix += f", {MISSING_FIX}"
+            raise_file_error(self.sources[short].path, problem, fix)
 
     def _chunk(self, blocks: Sequence[Block], start: int, skip: bool) -> Chunk:
         ids = self._common(blocks, start, "ids")
         errors: dict[int, tuple[str, str]] = {}
         parts: list[Array] = []
         deviation = 0.0
+        mask = None
+        if self.missing:
+            blocks, mask = self._fill_missing(blocks)
+            for row in np.flatnonzero(~mask.any(axis=1)).tolist():
+                problem = "no model has a prediction"
+                if not skip:
+                    raise_row_error(self.sources[0], start + row, problem, FIX_ROW)
+                errors[row] = _at_row(self.sources[0], start + row, problem)
         for i, (source, block) in enumerate(zip(self.sources, blocks, strict=True)):
             try:
                 part, own = self._convert(i, block.values)
@@ -213,11 +180,15 @@ class Ensemble:
             for i, (path, why) in sorted(errors.items())
         )
         distributions = None if labels is None else labels.distributions
+        members = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        if mask is not None:
+            mask = mask[valid]
+            members = np.where(mask[:, :, None], members, members.dtype.type(np.nan))
         return Chunk(
             start,
             start + n,
             start + np.flatnonzero(valid),
-            parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1),
+            members,
             None if labels is None else labels.indices[valid],
             None if ids is None else ids[valid],
             dropped,
@@ -225,7 +196,25 @@ class Ensemble:
             deviation,
             0 if labels is None else labels.missing,
             0 if labels is None else labels.ignored,
+            mask,
+            self.weights,
         )
+
+    def _fill_missing(self, blocks: Sequence[Block]) -> tuple[list[Block], Array]:
+        """Return blocks with uniform rows in place of missing ones, and which are present."""
+        filled, present = [], []
+        for source, block in zip(self.sources, blocks, strict=True):
+            lost = np.zeros(block.values.shape[:2], bool)
+            if block.values.dtype.kind == "f":
+                lost |= np.isnan(block.values).all(axis=2)
+            lost[list(block.errors)] = False  # these could not be parsed
+            present.append(~lost)
+            if lost.any():
+                values = np.array(block.values)
+                values[lost] = self.values.uniform(source)
+                block = replace(block, values=values)
+            filled.append(block)
+        return filled, np.concatenate(present, axis=1)
 
     def _convert(self, i: int, values: Array) -> tuple[Array, float]:
         """Return the probabilities of source `i`, classes in the common order."""
@@ -236,14 +225,16 @@ class Ensemble:
     def _common(self, blocks: Sequence[Block], start: int, name: str) -> Array | None:
         """Return the labels or ids of the files that have them, which must be equal."""
         first: Array | None = None
-        first_path = ""
+        first_path, missing = "", None
         for source, block in zip(self.sources, blocks, strict=True):
             own: Array | None = getattr(block, name)
             if own is None:
                 continue
             if first is None:
-                first, first_path = own, source.path
+                first, first_path, missing = own, source.path, block.absent
                 continue
+            if name == "labels" and (missing is not None or block.absent is not None):
+                first, own, missing = _merged(first, missing, own, block.absent)
             i = _first_difference(own, first)
             if i is not None:
                 problem = f"{name}: {_shown(own[i])} here, {_shown(first[i])} in {first_path}"
@@ -251,6 +242,9 @@ class Ensemble:
                 if name == "labels":
                     fix += ", or pass --label-column none if these are not the true classes"
                 raise_row_error(source, start + i, problem, fix)
+        if name == "labels" and first is not None and missing is not None and missing.any():
+            first = first.astype(object if first.ndim == 1 else np.float64)
+            first[missing] = None if first.ndim == 1 else np.nan
         return first
 
     def _labels(
@@ -296,6 +290,22 @@ class Ensemble:
 
 def _by_id(labels: LabelTable | LabelFile) -> bool:
     return isinstance(labels, LabelTable) and labels.by_id
+
+
+def _merged(
+    first: Array, missing: Array | None, own: Array, absent: Array | None
+) -> tuple[Array, Array, Array]:
+    """Return labels of two files that both lack rows: merged twice, and where both lack them."""
+    missing = np.zeros(len(first), bool) if missing is None else missing
+    absent = np.zeros(len(own), bool) if absent is None else absent
+    if first.shape != own.shape:
+        return first, own, missing & absent
+    either = (slice(None), *(None for _ in first.shape[1:]))
+    return (
+        np.where(missing[either], own, first),
+        np.where(absent[either], first, own),
+        missing & absent,
+    )
 
 
 def _first_difference(a: Array, b: Array) -> int | None:

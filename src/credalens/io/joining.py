@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from credalens._backend import Array
+from credalens._validation import counted
 from credalens.io.ids import IdIndex
 from credalens.io.source import Block, Source, concatenate, raise_file_error
 
@@ -22,9 +23,9 @@ BLOCK_ROWS = 1 << 16
 class JoinedSource(Source):
     """A source with its rows in another order: row i is row ``order[i]`` of the file.
 
-    Its identifiers are replaced by `ids`, those of the rows of the first source, which may differ
-    in folders and file extensions. An uncompressed ``.npz`` is mapped into memory; of other
-    formats, the file is held in memory.
+    Rows of a negative order are missing: their values are NaN. Its identifiers are replaced by
+    `ids`, those of the rows of the first source, which may differ in folders and file extensions.
+    An uncompressed ``.npz`` is mapped into memory; of other formats, the file is held in memory.
     """
 
     def __init__(self, source: Source, order: Array, ids: Array) -> None:
@@ -42,9 +43,12 @@ class JoinedSource(Source):
         end = len(self._order) if stop is None else stop
         for first in range(start, end, rows):
             part = slice(first, min(first + rows, end))
-            block = self._source.rows_at(self._order[part])
-            found = self._from_memory(self._order[part]) if block is None else block
-            yield replace(found, ids=self._ids[part])
+            wanted = self._order[part]
+            absent = wanted < 0
+            block = self._source.rows_at(np.maximum(wanted, 0))
+            found = self._from_memory(np.maximum(wanted, 0)) if block is None else block
+            found = replace(found, ids=self._ids[part])
+            yield _without_rows(found, absent) if absent.any() else found
 
     def _from_memory(self, wanted: Array) -> Block:
         if self._held is None:
@@ -71,11 +75,22 @@ class JoinedSource(Source):
 
     def locate(self, row: int) -> tuple[str, int]:
         """Return the file that contains a row, and the number of the row in that file."""
+        if self._order[row] < 0:
+            return self.path, row
         return self._source.locate(int(self._order[row]))
 
     def row_ranges(self, start: int, stop: int) -> list[tuple[str, int, int]]:
         """Return the files of the source with all of their rows."""
-        return self._source.row_ranges(0, len(self._order))
+        return self._source.row_ranges(0, int(np.count_nonzero(self._order >= 0)))
+
+
+def _without_rows(block: Block, absent: Array) -> Block:
+    """Return a block in which the rows that are `absent` have neither values nor labels."""
+    kind = block.values.dtype
+    values = block.values.astype(kind if kind.kind == "f" else np.float64)
+    values[absent] = np.nan
+    errors = {i: error for i, error in block.errors.items() if not absent[i]}
+    return replace(block, values=values, errors=errors, absent=absent)
 
 
 def read_ids(source: Source) -> Array:
@@ -84,10 +99,13 @@ def read_ids(source: Source) -> Array:
     return np.concatenate(parts)
 
 
-def join_by_id(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+def join_by_id(
+    sources: Sequence[Source], suggest_missing: bool = False
+) -> tuple[list[Source], list[str]]:
     """Return sources with their rows in the order of the first that has identifiers, and notes.
 
-    Sources without identifiers are matched by position.
+    Sources without identifiers are matched by position. With `suggest_missing`, errors suggest the
+    option for models that lack rows.
     """
     first = next(source for source in sources if source.id_name is not None)
     ids = read_ids(first)
@@ -100,7 +118,7 @@ def join_by_id(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
             continue
         own = read_ids(source)
         index = IdIndex(source.path, own, ids)
-        order = _order(first, ids, source, own, index)
+        order = _order(first, ids, source, own, index, suggest_missing)
         in_order = bool((order == np.arange(len(order))).all())
         if in_order and not index.by_stem:
             joined.append(source)
@@ -113,10 +131,65 @@ def join_by_id(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
     return joined, notes
 
 
-def _order(first: Source, ids: Array, source: Source, own: Array, index: IdIndex) -> Array:
+def join_all_ids(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """Return sources with the rows of all of them, and notes; rows that a source lacks are NaN.
+
+    The rows are those of the first source, then those that only others have, in their order.
+    """
+    for source in sources:
+        if source.id_name is None:
+            raise_file_error(
+                source.path,
+                "has no ids, by which the rows of models with missing rows are matched",
+                "save ids with the predictions of all models, or name them by --id-column",
+            )
+    own = [read_ids(source) for source in sources]
+    every, notes = own[0], list[str]()
+    for source, ids in zip(sources, own, strict=True):
+        index = IdIndex(sources[0].path, every, ids)
+        if index.by_stem:
+            raise_file_error(
+                source.path,
+                f"has ids such as {ids[0]!s}, {sources[0].path} such as {every[0]!s}",
+                "save the same ids",
+            )
+        IdIndex(source.path, ids, ids)  # raises if one occurs twice
+        extra = ids[index.positions(ids) < 0]
+        if len(extra):
+            every = np.concatenate([every, extra])
+    joined: list[Source] = []
+    shared = np.zeros(len(every), np.intp)
+    for source, ids in zip(sources, own, strict=True):
+        order = IdIndex(source.path, ids, ids).positions(every)
+        shared += order >= 0
+        if len(order) == len(ids) and (order == np.arange(len(order))).all():
+            joined.append(source)
+            continue
+        joined.append(JoinedSource(source, order, every))
+        joined[-1].n_rows = len(every)
+        lacking = int(np.count_nonzero(order < 0))
+        what = f"lacks {counted(lacking, 'row')} of {len(every)}" if lacking else (
+            "has its rows in another order")  # fmt: skip
+        notes.append(f"{source.path}: {what}; rows are matched by their ids")
+    if len(every) and shared.max() == 1:
+        raise_file_error(
+            sources[1].path,
+            f"has no id in common with {sources[0].path}: {own[1][0]!s} and {own[0][0]!s}",
+            "save the same ids with the predictions of all models",
+        )
+    return joined, notes
+
+
+def _order(
+    first: Source, ids: Array, source: Source, own: Array, index: IdIndex, suggest_missing: bool
+) -> Array:
     """Return the row of `source` for each of the identifiers `ids` of the first source."""
     found = index.positions(ids)
-    fix = "pass models of the same rows, or --id-column none if their rows are in the same order"
+    allow = "--missing allow if models lack rows, " if suggest_missing else ""
+    fix = (
+        f"pass models of the same rows, {allow}or --id-column none if their rows are in the same "
+        "order"
+    )
     if (found < 0).any():
         row = int(np.argmax(found < 0))
         raise_file_error(

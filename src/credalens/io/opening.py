@@ -20,6 +20,7 @@ from credalens.io.labels import LabelFile, LabelTable
 from credalens.io.source import ReadOptions, Source
 from credalens.io.streams import file_stem
 from credalens.io.values import SIGMOID_NOTE, ValueOptions
+from credalens.io.weight_file import read_weights
 
 
 def model_names(sources: Sequence[Source]) -> tuple[str, ...]:
@@ -57,6 +58,8 @@ def open_ensemble(
     stdin: IO[bytes] | None = None,
     exclude: Sequence[Path] = (),
     labels_on_disk: bool = False,
+    weights: str | None = None,
+    missing: bool | None = None,
 ) -> Ensemble:
     """Open the prediction files of an ensemble.
 
@@ -90,6 +93,11 @@ def open_ensemble(
     labels_on_disk : bool, default=False
         Read `labels`, which must be a ``.npy`` file, in chunks instead of into memory, and do not
         match rows by their identifiers.
+    weights : str, optional
+        Weights of the models, as numbers separated by commas or as a file (`read_weights`).
+    missing : bool, optional
+        Whether models may lack rows, which are then matched by identifiers, or have rows of NaN.
+        Without them, errors suggest the option ``--missing`` if it is False, not if it is None.
 
     Returns
     -------
@@ -107,7 +115,9 @@ def open_ensemble(
     ...     [chunk.members.shape for chunk in ensemble.chunks(rows=3)]
     [(3, 2, 2), (2, 2, 2)]
     """
-    values = ValueOptions(logits, force_logits, float(temperature), normalize, percent)
+    values = ValueOptions(
+        logits, force_logits, float(temperature), normalize, percent, missing is False
+    )
     options = replace(
         options or ReadOptions(),
         logits=logits or force_logits,
@@ -116,10 +126,11 @@ def open_ensemble(
     of_labels = options
     if labels is not None:  # the column is then in the file of labels
         options = replace(options, label=None, label_key=None)
-    files = expand(names, [*exclude, *([] if labels is None else [Path(labels)])])
+    others = [Path(name) for name in (labels, weights) if name is not None]
+    files = expand(names, [*exclude, *others])
     sources = tuple(open_source(name, options, stdin) for name in files)
     check_options(sources, options, values)
-    check_shapes(sources)
+    check_shapes(sources, missing, join=not labels_on_disk)
     n_classes = max(sources[0].n_classes, 2)
     known, orders, notes = common_classes(sources, class_names, n_classes)
     truth: LabelTable | LabelFile | None = None
@@ -134,11 +145,12 @@ def open_ensemble(
         )
         truth = _open_labels(labels, about, labels_on_disk)
     n = next((source.n_rows for source in sources if source.n_rows is not None), None)
-    if truth is not None and n is not None and len(truth) != n and not truth.has_ids:
+    if truth is not None and n is not None and len(truth) != n and not (truth.has_ids or missing):
         raise_label_count_error(labels or "", len(truth), n, sources)
+    models = model_names(sources)
     return Ensemble(
         sources,
-        model_names(sources),
+        models,
         n_classes,
         known,
         truth,
@@ -147,6 +159,8 @@ def open_ensemble(
         tuple(ignore_labels),
         join=not labels_on_disk,
         notes=[*_notes(sources), *notes],
+        missing=missing,
+        weights=None if weights is None else read_weights(weights, models),
     )
 
 

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
+import numpy as np
+
 import credalens
-from credalens._backend import Array, num_threads
-from credalens.io.ensemble import Chunk, Ensemble
+from credalens._backend import Array, get_num_threads
+from credalens.io.chunk import Chunk
+from credalens.io.ensemble import Ensemble
 from credalens.measures import Uncertainty
 from credalens.sets import ConvexHull
 
@@ -48,7 +51,7 @@ def scored_chunks(
     Two chunks are scored concurrently, because reading, votes and writing use one thread while the
     kernels use all. With one thread, everything is sequential.
     """
-    workers = min(2, num_threads())
+    workers = min(2, get_num_threads())
     if workers == 1:
         for chunk in ensemble.chunks(rows, start, skip, stop):
             yield chunk, *score_chunk(chunk, scores, ensemble.class_names, numbered)
@@ -73,14 +76,16 @@ def score_chunk(
 ) -> tuple[dict[str, Any], dict[str, Uncertainty]]:
     """Return the columns of a chunk, and its uncertainty by measure.
 
-    The columns are ``row`` if `numbered`, ``id`` if the files have identifiers, and those of
-    `scores`.
+    The columns are ``row`` if `numbered`, ``id`` if the files have identifiers, ``n_members`` if
+    models may lack rows, and those of `scores`.
     """
     columns: dict[str, Any] = {"row": chunk.rows} if numbered else {}
     if chunk.ids is not None:
         columns["id"] = chunk.ids
-    hull = ConvexHull(chunk.members, validate=False)
+    hull = chunk.hull()
     own, measured = scores.rows(hull, chunk.labels, class_names)
+    if chunk.mask is not None:
+        columns["n_members"] = np.asarray(hull.n_present)
     return {**columns, **own}, measured
 
 
@@ -90,6 +95,7 @@ def scoring_settings(ensemble: Ensemble, scores: RowColumns) -> dict[str, Any]:
         "columns": scores.names,
         "classes": ensemble.class_names or ensemble.n_classes,
         "models": ensemble.names,
+        "weights": None if ensemble.weights is None else ensemble.weights.tolist(),
         "version": credalens.__version__,
         **scores.settings,
     }

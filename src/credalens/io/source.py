@@ -127,15 +127,18 @@ class Block:
     ids: Array | None = None
     #: Messages for rows that could not be parsed; their values are NaN.
     errors: dict[int, str] = field(default_factory=dict)
+    #: Rows that the file does not have, ``(r,)``; their values are NaN. None if it has all.
+    absent: Array | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, rows: slice) -> Block:
         start, stop, _ = rows.indices(len(self))
-        labels, ids = (None if a is None else a[rows] for a in (self.labels, self.ids))
+        arrays = (self.labels, self.ids, self.absent)
+        labels, ids, absent = (None if a is None else a[rows] for a in arrays)
         errors = {i - start: error for i, error in self.errors.items() if start <= i < stop}
-        return Block(self.values[rows], labels, ids, errors)
+        return Block(self.values[rows], labels, ids, errors, absent)
 
 
 class Source(ABC):
@@ -247,7 +250,11 @@ def concatenate(blocks: list[Block]) -> Block:
     values = np.concatenate([block.values for block in blocks])
     others: Any = ([block.labels for block in blocks], [block.ids for block in blocks])
     labels, ids = (None if c[0] is None else np.concatenate(c) for c in others)
-    return Block(values, labels, ids, errors)
+    absent = None
+    if any(block.absent is not None for block in blocks):
+        parts = (np.zeros(len(b), bool) if b.absent is None else b.absent for b in blocks)
+        absent = np.concatenate(list(parts))
+    return Block(values, labels, ids, errors, absent)
 
 
 def slice_blocks(blocks: Iterable[Block], start: int, stop: int | None) -> Iterator[Block]:

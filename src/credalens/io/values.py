@@ -20,6 +20,7 @@ from credalens.io.source import Block, Source, raise_file_error
 from credalens.sets import ConvexHull
 
 FIX_ROW = "fix the row, or drop it by --on-error skip"
+MISSING_FIX = "or pass --missing allow if models lack rows"
 #: What to do about rows that are not distributions, by their kind.
 FIXES: dict[RowKind, str] = {
     "distributions": FIX_ROW,
@@ -48,10 +49,21 @@ class ValueOptions:
     temperature: float = 1.0
     normalize: bool = False
     percent: bool = False
+    #: Whether errors suggest ``--missing allow``.
+    suggest_missing: bool = False
 
     def is_logits(self, source: Source) -> bool:
         """Return whether a file contains logits."""
         return self.logits or self.force_logits or source.content == "logits"
+
+    def uniform(self, source: Source) -> float:
+        """Return the value that every class of a uniform row has in a file."""
+        if self.is_logits(source):
+            return 0.0
+        share = 1 / max(source.n_classes, 2)
+        if source.content == "logprobs":
+            return float(np.log(share))
+        return 100 * share if self.percent else share
 
     def convert(self, source: Source, values: Array) -> tuple[Array, float]:
         """Return values ``(r, M, K)`` as probabilities, and the largest deviation of their sums.
@@ -62,7 +74,6 @@ class ValueOptions:
         if self.is_logits(source):
             if source.n_classes == 1:
                 values = np.concatenate([np.zeros_like(values), values], axis=2)
-            values = _finite_logits(values)
             return np.asarray(ConvexHull.from_logits(values, self.temperature).members), 0.0
         if source.n_classes == 1:
             inside = np.clip(values, 0, 1)
@@ -170,6 +181,8 @@ class _Description:
                 m, k = (int(i) for i in np.argwhere(bad)[0])
                 at = f"class {self.names[k]}" + (f" of member {m}" if len(rows) > 1 else "")
                 fix = FIX_ROW
+                if self.options.suggest_missing and np.isnan(rows[m]).all():
+                    fix += f", {MISSING_FIX}"
                 if word == "negative" or (np.isneginf(rows[m, k]) and not is_logits):
                     fix = self._fix(rows[m])
                 return f"{at} is {word}; {fix}"
@@ -216,15 +229,6 @@ class _Description:
         if large:
             return "pass --percent for percentages, or --logits for logits"
         return "pass --logits for logits, or save one column per class"
-
-
-def _finite_logits(values: Array) -> Array:
-    """Return logits with -inf, the logarithm of 0, replaced by the smallest number."""
-    zero = np.isneginf(values)
-    if not zero.any():
-        return values
-    zero &= ~zero.all(axis=-1, keepdims=True)
-    return np.where(zero, np.finfo(values.dtype).min / 2, values).astype(values.dtype, copy=False)
 
 
 def _regrouped(values: Array) -> str:
