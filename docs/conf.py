@@ -6,6 +6,8 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
+import credalens
+
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "credalens"
@@ -54,6 +56,7 @@ toc_object_entries_show_parents = "hide"  # full names do not fit into the sideb
 # Pages without subpages have no primary sidebar.
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_js_files = ["explorer_frame.js"]
 html_context = {"default_mode": "auto"}
 html_sidebars = {
     name: []
@@ -65,7 +68,10 @@ html_sidebars = {
         "backends",
         "comparison",
         "cli",
+        "explorer",
         "glossary",
+        "faq",
+        "citing",
     )
 }
 html_show_sourcelink = False
@@ -87,6 +93,13 @@ def setup(app):
     app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True
     app.connect("source-read", strip_doctest_end)
     app.connect("autodoc-process-signature", constructor_signature)
+    app.connect("build-finished", write_explorer)
+
+
+def write_explorer(app, exception):
+    """Write the page of the live figure."""
+    if exception is None and app.builder.format == "html":
+        credalens.explore.write(Path(app.outdir) / "_static" / "explorer_figure.html")
 
 
 def strip_doctest_end(app, name, source):

@@ -20,9 +20,14 @@ from sphinx.util.docutils import SphinxDirective
 
 from credalens.axioms import MEASURES
 from credalens.cli import app
-from credalens.cli.options import CommonOptions, Inputs, MeasureOptions
+from credalens.cli.options import CommonOptions, EnsembleInputs, Inputs, MeasureOptions
 
-SHARED = {"inputs": Inputs, "measures": MeasureOptions, "common": CommonOptions}
+SHARED = {
+    "inputs": Inputs,
+    "ensemble": EnsembleInputs,
+    "measures": MeasureOptions,
+    "common": CommonOptions,
+}
 
 
 class _GeneratedDirective(SphinxDirective):
@@ -101,8 +106,11 @@ def _list_table(rows):
 
 
 def _names(groups):
-    kinds = (SHARED[group] for group in (groups or "").split())
-    return {field.name for kind in kinds for field in dataclasses.fields(kind)}
+    names = (groups or "").split()
+    found = {field.name for name in names for field in dataclasses.fields(SHARED[name])}
+    if names == ["ensemble"]:  # what it adds to the inputs
+        found -= {field.name for field in dataclasses.fields(Inputs)}
+    return found
 
 
 def _plain(name):

@@ -428,6 +428,18 @@ def test_label_distributions_in_chunks(step):
     assert found.top.n.sum() == 90
 
 
+def test_label_distributions_as_labels(tmp_path):
+    P, y = ensemble(200)
+    known = np.concatenate([np.eye(3)[y[:150]], P[150:].mean(axis=1)])
+    path = cl.report.write(tmp_path / "soft.html", P, known, NAMES)
+    hard = cl.report.write(tmp_path / "hard.html", P, known.argmax(axis=1), NAMES)
+    covered = int(cl.validity.coverage(P, known).covered.sum())
+    assert 50 <= covered < 200
+    text = Page(path).text()
+    assert f"Of 200 label distributions, {covered}" in text
+    assert "label distribution" not in Page(hard).text()
+
+
 def test_costs_of_decisions(tmp_path):
     P, y = ensemble(300)
     cost = np.array([[0.0, 1], [20, 2], [3, 2]])
@@ -699,6 +711,8 @@ def test_nothing_on_the_page_is_fetched(written):
         ({"members": np.full((3, 2, 3), 0.5)}, "members: row .* sums to 1.5"),
         ({"members": cl.Contamination([0.5, 0.5], 0.1)}, "members: is a Contamination"),
         ({"y": [0, 1]}, "y: has 2 entries; pass 5"),
+        ({"y": np.full((5, 2), 0.5)}, "y: has 2 columns; pass one per class, 3"),
+        ({"y": np.ones((5, 3))}, r"y: row 0 \(zero-based\) sums to 3"),
         ({"y": [0, 1, 2, 3, 0]}, r"y: is 3 at index 3 \(zero-based\)"),
         ({"y": [0, 1, np.nan, 1, 0]}, "y: is nan at index 2 .* remove rows without a label"),
         ({"y": ["a", "b", "a", "a", "?"], "class_names": ["a", "b", "c"]}, "y: is . at index 4"),

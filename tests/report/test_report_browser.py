@@ -3,39 +3,20 @@
 import csv
 import io
 import re
-import shutil
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 import credalens as cl
+from browser import colour
 from report_pages import HOSTILE, ensemble
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
-]
+pytestmark = pytest.mark.slow
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update",
-         "--disable-sync"]  # fmt: skip
 NAMES = ("cat", "dog", "fox")
 #: Total uncertainty above which the report of the tests reviews predictions.
 THRESHOLD = 0.5
-DRAWN = """() => [...document.querySelectorAll("[data-chart]")]
-    .every((place) => place.querySelector("svg"))"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -55,40 +36,6 @@ def reviewed(P):
     return (u.total > THRESHOLD) & hard, (u.total > THRESHOLD) & apart
 
 
-class Seen:
-    """An open page and everything it said or asked for."""
-
-    def __init__(self, page, path):
-        self.page, self.url = page, path.as_uri()
-        self.said, self.asked = [], []
-        page.on("console", lambda message: self.said.append((message.type, message.text)))
-        page.on("pageerror", lambda error: self.said.append(("error", str(error))))
-        page.on("dialog", lambda dialog: self.said.append(("dialog", dialog.message)))
-        page.on("request", lambda request: self.asked.append(request.url))
-        page.goto(self.url)
-        page.wait_for_function(DRAWN)
-
-    def silent_and_alone(self):
-        assert self.said == []
-        # What is saved as a file comes from the page itself.
-        assert [url for url in self.asked if not url.startswith(f"blob:{'file://'}")] == [self.url]
-
-
-@pytest.fixture
-def open_page(browser):
-    contexts = []
-
-    def opened(path, **settings):
-        settings = {"viewport": {"width": 1280, "height": 900}, **settings}
-        contexts.append(browser.new_context(**settings))
-        contexts[-1].set_default_timeout(10_000)
-        return Seen(contexts[-1].new_page(), path)
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
 def column(page, key):
     """Return the shown texts of a column of the table."""
     keys = page.eval_on_selector_all("#listing thead th", "all => all.map(h => h.dataset.key)")
@@ -101,10 +48,6 @@ def column(page, key):
 def counted(page):
     """Return the number at the head of the table."""
     return int(page.inner_text("#count").split()[0].replace(",", ""))
-
-
-def colour(page, selector, what="color"):
-    return page.eval_on_selector(selector, f"e => getComputedStyle(e).{what}")
 
 
 # ---------------------------------------------------------------- silent and alone
@@ -400,4 +343,25 @@ def test_ten_thousand_classes(open_page, tmp_path):
     seen.page.click("[data-filter=all]")
     assert counted(seen.page) == 200
     assert seen.page.evaluate("window.hacked") is None
+    seen.silent_and_alone()
+
+
+# ---------------------------------------------------------------- the explorer
+
+
+def test_a_prediction_opens_in_the_explorer(open_page, report):
+    path, P, _ = report
+    seen = open_page(path)
+    third = int(cl.rejection_order(cl.total_uncertainty(P))[2])
+    with seen.page.context.expect_page() as opened:
+        seen.page.click("[data-explore='2']")
+    explorer = opened.value
+    explorer.wait_for_function("() => document.querySelector('[data-number=total]').dataset.value")
+    total = explorer.get_attribute("[data-number=total]", "data-value")
+    assert float(total) == pytest.approx(cl.total_uncertainty(P[third]), abs=1e-9)
+    assert explorer.eval_on_selector("#row", "e => e.selectedOptions[0].text") == f"image {third}"
+    vertices = "all => all.map(e => e.firstChild.data)"
+    assert explorer.eval_on_selector_all(".vertex", vertices) == list(NAMES)
+    assert explorer.locator(".handle").count() == 4
+    assert explorer.get_attribute(".handle >> nth=0", "aria-label").startswith("a: cat ")
     seen.silent_and_alone()

@@ -1,7 +1,8 @@
 """Numbers, markup and choices of the report."""
 
+from credalens._html import script_data
 from credalens.report.data import choose_measures
-from credalens.report.markup import script_data, tag
+from credalens.report.markup import tag
 from credalens.report.summary_text import SPACE, measure, percent, span
 
 

@@ -1,5 +1,7 @@
-"""Plots of curves, score distributions and credal sets (needs matplotlib)."""
+"""Plots of curves, score distributions, maps and credal sets (needs matplotlib)."""
 
+from credalens.plots.class_groups import ternary
+from credalens.plots.credal_bars import credal_bars
 from credalens.plots.curves import (
     active_learning_curves,
     distributions,
@@ -8,15 +10,22 @@ from credalens.plots.curves import (
 )
 from credalens.plots.decisions import accuracy_and_size, decision_regions
 from credalens.plots.decomposition import decomposition
+from credalens.plots.maps import uncertainty_curves, uncertainty_maps
 from credalens.plots.simplex import simplex
+from credalens.plots.style import paper
 
 __all__ = [
     "accuracy_and_size",
     "active_learning_curves",
+    "credal_bars",
     "decision_regions",
     "decomposition",
     "distributions",
     "ood_curves",
+    "paper",
     "rejection_curves",
     "simplex",
+    "ternary",
+    "uncertainty_curves",
+    "uncertainty_maps",
 ]

@@ -11,14 +11,31 @@ from credalens import _validation
 from credalens._backend import Array
 from credalens.evaluation import ActiveLearning, OODScores, RejectionCurve
 from credalens.evaluation.arguments import score_keys
-from credalens.plots.style import LINES, QUIET, finish, line, mean_and_band, new_axes
+from credalens.plots.style import (
+    LINES,
+    QUIET,
+    Legend,
+    finish,
+    line,
+    line_width,
+    mean_and_band,
+    merged,
+    new_axes,
+)
+
+
+def curve_style(i: int, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the style of curve `i`."""
+    return merged("lines.Line2D", {**line(i), "lw": line_width(2)}, kwargs)
 
 
 def rejection_curves(
     curves: Mapping[str, RejectionCurve | Sequence[RejectionCurve]],
     *,
     reference: Mapping[str, RejectionCurve | Sequence[RejectionCurve]] | None = None,
+    legend: Legend = True,
     ax: Any = None,
+    **kwargs: Any,
 ) -> Any:
     """Plot accuracy-rejection curves, with the area under each in the legend.
 
@@ -29,8 +46,12 @@ def rejection_curves(
         band of one standard deviation.
     reference : mapping, optional
         Curves plotted thin and grey, e.g. those of the oracle and of a random order.
+    legend : bool or dict, default=True
+        Whether to add a legend; a mapping has keyword arguments of `Axes.legend`.
     ax : matplotlib Axes, optional
         Axes to plot into; by default those of a new figure.
+    **kwargs
+        Keyword arguments of `Axes.plot` for the curves.
 
     Returns
     -------
@@ -48,11 +69,11 @@ def rejection_curves(
         _validation.raise_invalid("curves", "is empty", "pass at least one named curve")
     ax = new_axes(6.4, 5.0) if ax is None else ax
     for i, (name, value) in enumerate(curves.items()):
-        _rejection(ax, name, value, {**line(i), "lw": 2})
+        _rejection(ax, name, value, curve_style(i, kwargs))
     for i, (name, value) in enumerate((reference or {}).items()):
-        style = {"color": QUIET, "ls": LINES[(2 * i + 4) % len(LINES)], "lw": 1.1}
+        style = {"color": QUIET, "ls": LINES[(2 * i + 4) % len(LINES)], "lw": line_width(1.1)}
         _rejection(ax, name, value, style)
-    return finish(ax, "rejection rate", "accuracy after rejection")
+    return finish(ax, "rejection rate", "accuracy after rejection", legend=legend)
 
 
 def _rejection(ax: Any, name: str, value: Any, style: dict[str, Any]) -> None:
@@ -70,15 +91,21 @@ def _rejection(ax: Any, name: str, value: Any, style: dict[str, Any]) -> None:
     mean_and_band(ax, several[0].rejection, accuracy.mean(axis=0), spread, style)
 
 
-def active_learning_curves(found: ActiveLearning, *, ax: Any = None) -> Any:
+def active_learning_curves(
+    found: ActiveLearning, *, legend: Legend = True, ax: Any = None, **kwargs: Any
+) -> Any:
     """Plot the mean curve of each score and of random, with bands of one standard deviation.
 
     Parameters
     ----------
     found : ActiveLearning
         Result of `credalens.active_learning_curve`.
+    legend : bool or dict, default=True
+        Whether to add a legend; a mapping has keyword arguments of `Axes.legend`.
     ax : matplotlib Axes, optional
         Axes to plot into; by default those of a new figure.
+    **kwargs
+        Keyword arguments of `Axes.plot` for the curves.
 
     Returns
     -------
@@ -95,22 +122,28 @@ def active_learning_curves(found: ActiveLearning, *, ax: Any = None) -> Any:
     """
     ax = new_axes(6.4, 5.0) if ax is None else ax
     for i, name in enumerate(found.accuracy):
-        random = {"color": QUIET, "ls": LINES[4], "lw": 1.3}
-        style = random if name == "random" else {**line(i), "lw": 2}
+        random = {"color": QUIET, "ls": LINES[4], "lw": line_width(1.3)}
+        style = random if name == "random" else curve_style(i, kwargs)
         style["label"] = f"{name} (mean {found.auc(name):.3f})"
         mean_and_band(ax, found.n_labels, found.mean(name), found.spread(name), style)
-    return finish(ax, "labels", "accuracy on the test part")
+    return finish(ax, "labels", "accuracy on the test part", legend=legend)
 
 
-def ood_curves(found: Mapping[str, OODScores], *, ax: Any = None) -> Any:
+def ood_curves(
+    found: Mapping[str, OODScores], *, legend: Legend = True, ax: Any = None, **kwargs: Any
+) -> Any:
     """Plot ROC curves, with the area under each and its false positive rate in the legend.
 
     Parameters
     ----------
     found : mapping of str to OODScores
         Results of `credalens.ood_scores` with the same `positive` and `tpr`.
+    legend : bool or dict, default=True
+        Whether to add a legend; a mapping has keyword arguments of `Axes.legend`.
     ax : matplotlib Axes, optional
         Axes to plot into; by default those of a new figure.
+    **kwargs
+        Keyword arguments of `Axes.plot` for the curves.
 
     Returns
     -------
@@ -137,7 +170,8 @@ def ood_curves(found: Mapping[str, OODScores], *, ax: Any = None) -> Any:
     ax.axhline(tpr, color=QUIET, lw=0.8, alpha=0.6)
     for i, (name, one) in enumerate(found.items()):
         label = f"{name} (AUROC {one.auroc:.3f}, FPR {one.fpr:.3f})"
-        ax.plot(one.false_positive_rate, one.true_positive_rate, **line(i), lw=2, label=label)
+        style = {**curve_style(i, kwargs), "label": label}
+        ax.plot(one.false_positive_rate, one.true_positive_rate, **style)
     ax.set(xlim=(-0.01, 1), ylim=(0, 1.01), aspect="equal")
     names = ("in-distribution", "out-of-distribution")
     negative, positive = names if positive == "out" else names[::-1]
@@ -146,12 +180,15 @@ def ood_curves(found: Mapping[str, OODScores], *, ax: Any = None) -> Any:
         ax,
         f"false positive rate ({negative})",
         f"true positive rate ({positive})",
+        legend=legend,
         title=title,
         ncols=1,
     )
 
 
-def distributions(scores: Mapping[str, Any], *, ax: Any = None) -> Any:
+def distributions(
+    scores: Mapping[str, Any], *, legend: Legend = True, ax: Any = None, **kwargs: Any
+) -> Any:
     """Plot the empirical distribution function of each score, with a dashed line at its median.
 
     Parameters
@@ -159,8 +196,12 @@ def distributions(scores: Mapping[str, Any], *, ax: Any = None) -> Any:
     scores : mapping of str to array-like of shape (n,), or Interval
         Both ends of an interval are plotted in one colour, with the area between them filled. The
         area shows the distributions of the ends, not the intervals of single instances.
+    legend : bool or dict, default=True
+        Whether to add a legend; a mapping has keyword arguments of `Axes.legend`.
     ax : matplotlib Axes, optional
         Axes to plot into; by default those of a new figure.
+    **kwargs
+        Keyword arguments of `Axes.plot` for the curves.
 
     Returns
     -------
@@ -182,12 +223,13 @@ def distributions(scores: Mapping[str, Any], *, ax: Any = None) -> Any:
         colour, dashes = line(i).values()
         suffixes = ("",) if len(ends) == 1 else (", lower", ", upper")
         for suffix, values, ls in zip(suffixes, ends, (dashes, LINES[-1]), strict=False):
-            _step_function(ax, f"{name}{suffix}", values, colour, ls)
+            style = {"color": colour, "ls": ls, "lw": line_width(2)}
+            _step_function(ax, f"{name}{suffix}", values, merged("lines.Line2D", style, kwargs))
         if len(ends) == 2:
             share = np.arange(1, len(ends[0]) + 1) / len(ends[0])
             ax.fill_betweenx(share, *ends, step="pre", color=colour, alpha=0.12, lw=0)
     ax.set_ylim(0, 1.02)
-    return finish(ax, "score", "share of instances at or below")
+    return finish(ax, "score", "share of instances at or below", legend=legend)
 
 
 def _ends(score: Any, name: str) -> tuple[Array, ...]:
@@ -198,17 +240,14 @@ def _ends(score: Any, name: str) -> tuple[Array, ...]:
     return ends
 
 
-def _step_function(ax: Any, name: str, values: Array, colour: str, ls: Any) -> None:
+def _step_function(ax: Any, name: str, values: Array, style: dict[str, Any]) -> None:
     median = float(np.median(values))
     # Not `Axes.ecdf`: with ties it either draws every instance or stops short of 1.
     steps, counts = np.unique(values, return_counts=True)
-    ax.plot(
+    (drawn,) = ax.plot(
         np.concatenate([steps[:1], steps]),
         np.concatenate([[0.0], np.cumsum(counts) / len(values)]),
-        drawstyle="steps-post",
-        color=colour,
-        ls=ls,
-        lw=2,
-        label=f"{name} (median {median:.3f})",
+        **{**style, "drawstyle": "steps-post", "label": f"{name} (median {median:.3f})"},
     )
-    ax.plot([median, median], [0, 0.5], color=colour, ls=(0, (4, 3)), lw=1.1)
+    colour, width = drawn.get_color(), line_width(1.1)
+    ax.plot([median, median], [0, 0.5], color=colour, ls=(0, (4, 3)), lw=width)

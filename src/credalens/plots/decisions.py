@@ -12,7 +12,16 @@ from credalens._backend import Array
 from credalens.decisions import SetMetrics, admissible
 from credalens.decisions.rules import AdmissibilityRule
 from credalens.plots.simplex import draw_triangle, to_plane
-from credalens.plots.style import COLOURS, QUIET, finish, new_axes
+from credalens.plots.style import (
+    COLOURS,
+    QUIET,
+    Legend,
+    add_legend,
+    finish,
+    line_width,
+    merged,
+    new_axes,
+)
 
 
 def decision_regions(
@@ -23,7 +32,9 @@ def decision_regions(
     action_names: Sequence[str] | None = None,
     class_names: Sequence[str] = ("0", "1", "2"),
     resolution: int = 120,
+    legend: Legend = True,
     ax: Any = None,
+    **kwargs: Any,
 ) -> Any:
     """Plot which actions are admissible for credal sets around each point of the simplex.
 
@@ -42,8 +53,12 @@ def decision_regions(
         Names at the vertices.
     resolution : int, default=120
         Number of points along a side of the triangle.
+    legend : bool or dict, default=True
+        Whether to add a legend; a mapping has keyword arguments of `Axes.legend`.
     ax : matplotlib Axes, optional
         Axes to plot into; by default those of a new figure.
+    **kwargs
+        Keyword arguments of `PolyCollection` for the regions.
 
     Returns
     -------
@@ -77,10 +92,11 @@ def decision_regions(
         actions = [d for d in range(mask.shape[1]) if code >> d & 1]
         colour = np.mean([_rgb(d) for d in actions], axis=0)
         label = ", ".join(names[d] for d in actions)
-        style = {"facecolor": colour, "edgecolor": colour, "lw": 0.3}
-        region = PolyCollection(plane[codes == code], label=label, zorder=0, **style)
+        style = {"facecolor": colour, "edgecolor": colour, "lw": 0.3, "zorder": 0}
+        style = merged("collections.PolyCollection", style, kwargs)
+        region = PolyCollection(plane[codes == code], label=label, **style)
         ax.add_collection(region, autolim=False)
-    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3)
+    add_legend(ax, legend, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3)
     return ax
 
 
@@ -107,7 +123,9 @@ def _rgb(action: int) -> Array:
     return np.asarray(0.35 + 0.65 * colour)
 
 
-def accuracy_and_size(metrics: Mapping[str, SetMetrics], *, ax: Any = None) -> Any:
+def accuracy_and_size(
+    metrics: Mapping[str, SetMetrics], *, legend: Legend = True, ax: Any = None, **kwargs: Any
+) -> Any:
     """Plot the coverage of set-valued predictions against their mean size.
 
     Parameters
@@ -115,8 +133,12 @@ def accuracy_and_size(metrics: Mapping[str, SetMetrics], *, ax: Any = None) -> A
     metrics : mapping of str to SetMetrics
         Results of `credalens.set_metrics` by name, for instance of several rules. Bootstrap
         intervals are drawn as bars.
+    legend : bool or dict, default=True
+        Whether to add a legend; a mapping has keyword arguments of `Axes.legend`.
     ax : matplotlib Axes, optional
         Axes to plot into; by default those of a new figure.
+    **kwargs
+        Keyword arguments of `Axes.errorbar`.
 
     Returns
     -------
@@ -142,8 +164,9 @@ def accuracy_and_size(metrics: Mapping[str, SetMetrics], *, ax: Any = None) -> A
                 low, high = found.intervals[metric]
                 value = getattr(found, metric)
                 bars[axis] = [[max(value - low, 0.0)], [max(high - value, 0.0)]]
-        ax.errorbar(
-            found.mean_size, found.coverage, fmt=markers[i % len(markers)], ms=8, capsize=3,
-            color=COLOURS[i % len(COLOURS)], label=f"{name} (u65 {found.u65:.3f})", **bars,
-        )  # fmt: skip
-    return finish(ax, "mean number of labels", "share of sets with the true label")
+        style = {"marker": markers[i % len(markers)], "ls": "none", "ms": line_width(8),
+                 "color": COLOURS[i % len(COLOURS)]}  # fmt: skip
+        style = merged("lines.Line2D", {**style, "capsize": 3}, kwargs)
+        label = f"{name} (u65 {found.u65:.3f})"
+        ax.errorbar(found.mean_size, found.coverage, **{**style, **bars, "label": label})
+    return finish(ax, "mean number of labels", "share of sets with the true label", legend=legend)

@@ -11,7 +11,7 @@ from credalens import _validation
 from credalens._backend import Array
 from credalens.measures import quantify
 from credalens.plots.simplex import simplex, to_plane
-from credalens.plots.style import COLOURS, QUIET, new_axes
+from credalens.plots.style import COLOURS, QUIET, Legend, add_legend, line_width, new_axes
 from credalens.sets import as_credal_set
 
 
@@ -44,7 +44,7 @@ def witnesses(Q: Any) -> Witnesses:
     Q = as_credal_set(Q)
     if Q.batch_shape:
         _validation.raise_invalid("Q", f"is a batch of shape {Q.batch_shape}", "pass one set")
-    P = np.asarray(Q.to_numpy_backed().to_hull().members, np.float64)
+    P = np.asarray(Q.to_numpy_backed().to_hull().generators, np.float64)
     u = quantify(Q, "tv")
     vertices = np.eye(P.shape[1])
     y = int(np.argmax(P.min(axis=0)))
@@ -84,7 +84,9 @@ def decomposition(
     Q: Any,
     *,
     class_names: Sequence[str] = (r"$\delta_1$", r"$\delta_2$", r"$\delta_3$"),
+    legend: Legend = True,
     axes: Any = None,
+    **kwargs: Any,
 ) -> Any:
     """Plot the total, aleatoric and epistemic uncertainty of a set over three classes.
 
@@ -99,8 +101,13 @@ def decomposition(
         One set over three classes; an array stands for the convex hull of its rows.
     class_names : three strings
         Names at the vertices.
+    legend : bool or dict, default=True
+        Whether to add the distances below each triangle; a mapping has keyword arguments of
+        `Axes.legend`.
     axes : three matplotlib Axes, optional
         Axes to plot into; by default those of a new figure.
+    **kwargs
+        Keyword arguments of `simplex`.
 
     Returns
     -------
@@ -115,7 +122,7 @@ def decomposition(
     """
     axes = new_axes(12.6, 4.4, columns=3) if axes is None else axes
     for ax in axes:
-        simplex(Q, class_names=class_names, ax=ax)
+        simplex(Q, class_names=class_names, ax=ax, legend=False, **kwargs)
     found = witnesses(Q)
     _arrow(axes[0], found.total, "TU")
     axes[0].set_title(f"(a) Total: {found.total.value:.2f}")
@@ -125,6 +132,8 @@ def decomposition(
     axes[1].set_title(f"(b) Aleatoric: {found.lower.value:.2f} to {found.upper.value:.2f}")
     _arrow(axes[2], found.epistemic, "2 EU", times=2)
     axes[2].set_title(f"(c) Epistemic: {found.epistemic.value:.2f}")
+    for ax in axes:
+        add_legend(ax, legend, loc="upper center", bbox_to_anchor=(0.5, 0.1), ncols=2)
     return axes
 
 
@@ -132,11 +141,10 @@ def _arrow(ax: Any, witness: Witness, name: str, colour: str = COLOURS[1], times
     """Join two distributions by an arrow; the legend below the triangle has the number."""
     start, end = to_plane(witness.start), to_plane(witness.end)
     label = f"{name} = {times * witness.value:.2f}"
-    ax.plot(*start, "o-", ms=6, color=colour, zorder=4, label=label)
+    ax.plot(*start, "o-", ms=line_width(6), color=colour, zorder=4, label=label)
     if not np.array_equal(start, end):
-        style = {"arrowstyle": "<->", "color": colour, "lw": 1.8}
+        style = {"arrowstyle": "<->", "color": colour, "lw": line_width(1.8)}
         ax.annotate("", end, start, arrowprops=style, zorder=4)
-    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.1), ncols=2)
 
 
 def _levels(ax: Any) -> None:

@@ -9,7 +9,16 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array
-from credalens.plots.style import COLOURS, QUIET, new_axes
+from credalens.plots.style import (
+    COLOURS,
+    QUIET,
+    Legend,
+    add_legend,
+    font_size,
+    line_width,
+    merged,
+    new_axes,
+)
 from credalens.sets import as_credal_set
 
 #: Vertices of the triangle: classes 0 (left), 1 (right) and 2 (top).
@@ -38,7 +47,9 @@ def simplex(
     class_names: Sequence[str] = ("0", "1", "2"),
     labels: Sequence[str] | None = None,
     scale: bool = False,
+    legend: Legend = True,
     ax: Any = None,
+    **kwargs: Any,
 ) -> Any:
     """Plot credal sets over three classes.
 
@@ -52,12 +63,20 @@ def simplex(
         Names of the sets for the legend.
     scale : bool, default=False
         Label each grid line with the probability of its class.
+    legend : bool or dict, default=True
+        Whether to add a legend of the `labels`; a mapping has keyword arguments of `Axes.legend`.
     ax : matplotlib Axes, optional
         Axes to plot into; by default those of a new figure.
+    **kwargs
+        Keyword arguments of `Axes.plot` for the members; a colour applies to the sets too.
 
     Returns
     -------
     matplotlib Axes
+
+    See Also
+    --------
+    ternary : sets over more than three classes.
 
     Examples
     --------
@@ -71,11 +90,11 @@ def simplex(
         _validation.raise_invalid(
             "Q",
             f"has {hull.n_classes} classes",
-            "pass sets over three classes",
+            "pass sets over three classes, or choose classes with ternary",
         )
     if len(class_names) != 3:
         _validation.raise_invalid("class_names", f"has {len(class_names)} names", "pass three")
-    members = np.asarray(hull.members, np.float64).reshape(-1, hull.n_members, 3)
+    members = np.asarray(hull.generators, np.float64).reshape(-1, hull.n_members, 3)
     if labels is not None and len(labels) != len(members):
         _validation.raise_invalid(
             "labels", f"has {len(labels)} names", f"pass {len(members)}, one per set"
@@ -83,26 +102,28 @@ def simplex(
     ax = new_axes(5.6, 5.2) if ax is None else ax
     draw_triangle(ax, class_names, scale)
     for i, one in enumerate(members):
-        _set(ax, one, COLOURS[i % len(COLOURS)], labels[i] if labels else None)
-    if labels:
-        ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.03))
+        style = {"color": COLOURS[i % len(COLOURS)], "marker": "o", "ls": "none", "ms": 3.5}
+        _set(ax, one, merged("lines.Line2D", style, kwargs), labels[i] if labels else None)
+    add_legend(ax, legend, loc="upper center", bbox_to_anchor=(0.5, 0.03))
     return ax
 
 
-def _set(ax: Any, members: Array, colour: str, label: str | None) -> None:
+def _set(ax: Any, members: Array, style: dict[str, Any], label: str | None) -> None:
     from matplotlib.patches import Polygon
 
-    points = to_plane(members)
+    points, colour = to_plane(members), style["color"]
     vertices = outline(points)
     if len(vertices) > 2:
         ax.add_patch(Polygon(vertices, fc=colour, alpha=0.25, lw=0))
-    ax.add_patch(Polygon(vertices, closed=len(vertices) > 2, fill=False, ec=colour, lw=1.6))
-    ax.plot(*points.T, "o", ms=3.5, color=colour, label=label)
+    ax.add_patch(
+        Polygon(vertices, closed=len(vertices) > 2, fill=False, ec=colour, lw=line_width(1.6))
+    )
+    ax.plot(*points.T, **{**style, "label": label})
 
 
 def draw_triangle(ax: Any, class_names: Sequence[str], scale: bool) -> None:
     """Draw the simplex with its grid, the boundaries of the most probable class, and names."""
-    ax.plot(*VERTICES[[0, 1, 2, 0]].T, color="black", lw=1.2)
+    ax.plot(*VERTICES[[0, 1, 2, 0]].T, color="black", lw=line_width(1.2))
     for share in (0.25, 0.5, 0.75):
         for y in range(3):
             a, b = np.eye(3)[(y + 1) % 3], np.eye(3)[(y + 2) % 3]
@@ -122,7 +143,7 @@ def draw_triangle(ax: Any, class_names: Sequence[str], scale: bool) -> None:
         ((-0.02, -0.03), (0.02, -0.03), (0, 0.025)), strict=True,
     ):  # fmt: skip
         ax.annotate(name, vertex + shift, ha=align, va="bottom" if shift[1] > 0 else "top",
-                    fontsize=12)  # fmt: skip
+                    fontsize=font_size(12))  # fmt: skip
     ax.set_aspect("equal")
     ax.set_axis_off()
     ax.margins(0.12)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from credalens._backend import Array
+from credalens._html import truncate
 from credalens.evaluation import rejection_order
 from credalens.evaluation.kinds import KINDS
 from credalens.report.data import ReportData
-from credalens.report.markup import truncate
 
 #: Values on the page are multiples of the scale divided by this, i.e. have four decimals.
 STEPS = 10_000

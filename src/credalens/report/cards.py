@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from credalens._backend import Array
+from credalens._html import truncate
 from credalens.evaluation.kinds import KINDS
 from credalens.evaluation.reasons import apart
 from credalens.plots.simplex import outline
 from credalens.report.data import ReportData
-from credalens.report.markup import Markup, join, tag, truncate, user_text
+from credalens.report.explorer import explorer_button
+from credalens.report.markup import Markup, join, tag, user_text
 from credalens.report.summary_text import counted, measure, span
 
 #: Maximum number of classes with a colour, and of models with a bar.
@@ -47,6 +49,7 @@ def card(data: ReportData, i: int, pair: list[int] | None) -> Markup:
         _bars(members, models, names, pair),
         None if pair is None else _pair(members, models, names, pair),
         triangle(members, names, pair) if len(names) == 3 else None,
+        explorer_button(data, i),
         _class="card",
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array
+from credalens._html import truncate
 from credalens.distances import as_distance
 from credalens.evaluation import diagnose_members, majority_vote
 from credalens.evaluation.arguments import fraction
@@ -23,7 +24,6 @@ from credalens.evaluation.review import Review, choose_review
 from credalens.evaluation.scores import measure_families
 from credalens.measures import Interval, Uncertainty
 from credalens.report.label_sets import LabelSetCounter, LabelSets
-from credalens.report.markup import truncate
 from credalens.report.samples import Sample, Top
 from credalens.report.trust import Trust, TrustCounter
 from credalens.sets import ConvexHull

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from credalens._html import truncate
 from credalens.report.data import ReportData
 from credalens.report.label_sets import RULE_LABELS, LabelSets
-from credalens.report.markup import Markup, join, tag, truncate, user_text
+from credalens.report.markup import Markup, join, tag, user_text
 from credalens.report.sections import chart, section, table
 from credalens.report.summary_text import counted, number, percent
 

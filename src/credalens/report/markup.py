@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import html
-import json
 from typing import Any
-
-#: Maximum length of a name or an identifier on the page.
-MAX_LENGTH = 200
 
 
 class Markup(str):
@@ -43,18 +39,6 @@ def join(parts: Any) -> Markup:
     )
 
 
-def truncate(name: Any) -> str:
-    """Return a name as text of bounded length that can be encoded in UTF-8; ``None`` is empty."""
-    text = ("" if name is None else str(name)).encode("utf-8", "replace").decode()
-    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
-
-
 def user_text(text: Any) -> Markup:
     """Return a user's text, isolated from the direction of the surrounding text."""
     return tag("bdi", text)
-
-
-def script_data(data: Any) -> str:
-    r"""Return JSON for a script element, without characters that could end the element."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

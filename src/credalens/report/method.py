@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from credalens import _kernels
-from credalens._backend import num_threads
+from credalens._backend import get_num_threads
 from credalens.report import vega_bundle
 from credalens.report.data import ReportData
 from credalens.report.markup import Markup, join, tag
@@ -59,7 +59,8 @@ def method_section(data: ReportData, seconds: float) -> Markup:
     versions = (
         f"Written on {datetime.now().astimezone():%Y-%m-%d %H:%M %Z} in {took} by credalens "
         f"{version('credalens')}, numpy {version('numpy')}, Python {platform.python_version()}, "
-        f"{_kernels.instruction_set()}, {num_threads()} threads. Charts: {vega_bundle.describe()}."
+        f"{_kernels.instruction_set()}, {get_num_threads()} threads. "
+        f"Charts: {vega_bundle.describe()}."
     )
     return section(
         "method", "Method",

@@ -11,7 +11,8 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import BLOCK_BYTES, Array
-from credalens._files import atomic_write, check_folder
+from credalens._files import atomic_write
+from credalens._html import as_names, check_length, check_path
 from credalens._validation import raise_invalid
 from credalens.decisions import as_cost
 from credalens.evaluation.labels import UNKNOWN, label_indices
@@ -46,9 +47,11 @@ def write(
         Output file, written atomically.
     members : array-like of shape (n, M, K), or ConvexHull
         The predictions of M models over K classes for n inputs.
-    y : array-like of shape (n,), optional
+    y : array-like of shape (n,) or (n, K), optional
         True classes, as indices or as names in `class_names`. With them, the report has
-        accuracies, calibration and rejection curves.
+        accuracies, calibration and rejection curves. Rows of K numbers are distributions of the
+        labels, such as frequencies of annotators: their most probable classes are the labels, and
+        the report also has the share that lies in the credal sets.
     class_names : sequence of K str, optional
         Names of the classes; their indices by default.
     ids : sequence of length n, optional
@@ -108,8 +111,8 @@ def write(
     config = ReportConfig(
         n_members=M,
         n_classes=K,
-        names=_as_names(names, M, "names", "model") or tuple(f"model {m}" for m in range(M)),
-        class_names=_as_names(class_names, K, "class_names", "class"),
+        names=as_names(names, M, "names", "model") or tuple(f"model {m}" for m in range(M)),
+        class_names=as_names(class_names, K, "class_names", "class"),
         distance=distance,
         measures=choose_measures(measures, (n, M, K)),
         review_threshold=review_threshold,
@@ -118,7 +121,7 @@ def write(
         **_as_costs(cost, action_names, K),
         title="" if title is None else str(title),
     )
-    labels = None if y is None else _as_labels(y, n, K, config.class_names)
+    labels, soft = (None, None) if y is None else _as_labels(y, n, K, config.class_names)
     if target_accuracy is not None and labels is None:
         raise_invalid("target_accuracy", "needs labels", "pass y, or review_share")
     identifiers = None if ids is None else _as_ids(ids, n)
@@ -130,6 +133,7 @@ def write(
             points[part],
             None if labels is None else labels[part],
             None if identifiers is None else identifiers[part],
+            distributions=None if soft is None else soft[part],
         )
     return write_page(path, collector, start)
 
@@ -138,7 +142,7 @@ def _as_costs(cost: Any, names: Sequence[str] | None, n_classes: int) -> dict[st
     matrix = as_cost(cost, n_classes)
     if matrix is None:
         return {}
-    actions = _as_names(names, matrix.shape[1], "action_names", "action")
+    actions = as_names(names, matrix.shape[1], "action_names", "action")
     if actions is None and matrix.shape[1] != n_classes:
         actions = tuple(f"action {d}" for d in range(matrix.shape[1]))
     return {"cost": matrix, "actions": actions}
@@ -155,19 +159,6 @@ def write_page(path: Path, collector: Collector, start: float) -> Path:
     return path
 
 
-def check_path(path: Any) -> Path:
-    """Raise an error if a report cannot be written to `path`."""
-    file = Path(path)
-    if file.is_dir():
-        raise_invalid("path", f"{file} is a folder", "pass a file, e.g. report.html")
-    if file.suffix.lower() not in (".html", ".htm"):
-        raise_invalid("path", f"{file} is not an .html file", "pass a file, e.g. report.html")
-    if not file.parent.is_dir():
-        raise_invalid("path", f"{file.parent} is not a folder", "create it first")
-    check_folder(file.parent)
-    return file
-
-
 def _as_members(members: Any, normalize: bool) -> Array:
     if isinstance(members, CredalSet) and not isinstance(members, ConvexHull):
         raise_invalid(
@@ -182,30 +173,28 @@ def _as_members(members: Any, normalize: bool) -> Array:
     return points
 
 
-def _check_length(values: Any, count: int, argument: str, item: str) -> None:
-    if isinstance(values, str) or len(values) != count:
-        size = "is a string" if isinstance(values, str) else f"has {len(values)} entries"
-        raise_invalid(argument, size, f"pass {count}, one per {item}")
-
-
-def _as_names(names: Any, count: int, argument: str, item: str) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    _check_length(names, count, argument, item)
-    return tuple(str(name) for name in names)
-
-
 def _as_ids(ids: Any, n: int) -> Array:
-    _check_length(ids, n, "ids", "prediction")
+    check_length(ids, n, "ids", "prediction")
     result = np.empty(n, dtype=object)
     result[:] = [None if i is None else str(i) for i in ids]
     return result
 
 
-def _as_labels(y: Any, n: int, n_classes: int, class_names: tuple[str, ...] | None) -> Array:
-    """Return class indices. Class names take precedence over indices if they are numbers."""
+def _as_labels(
+    y: Any, n: int, n_classes: int, class_names: tuple[str, ...] | None
+) -> tuple[Array, Array | None]:
+    """Return class indices, and the distributions of the labels, if rows have one.
+
+    Class names take precedence over indices if they are numbers.
+    """
+    if np.ndim(y) == 2:
+        soft = _validation.distributions(y, "y")
+        check_length(soft, n, "y", "prediction")
+        if soft.shape[1] != n_classes:
+            raise_invalid("y", f"has {soft.shape[1]} columns", f"pass one per class, {n_classes}")
+        return soft.argmax(axis=1), soft
     labels = _validation.vector(y, "y")
-    _check_length(labels, n, "y", "prediction")
+    check_length(labels, n, "y", "prediction")
     indices = label_indices(labels, class_names, n_classes)
     known = indices != UNKNOWN
     if not known.all():
@@ -213,4 +202,4 @@ def _as_labels(y: Any, n: int, n_classes: int, class_names: tuple[str, ...] | No
         raise_invalid("y", f"is {labels[i]!s} at index {i} (zero-based)",
                       f"labels are class names or 0 to {n_classes - 1}; remove rows without a "
                       "label, or omit y")  # fmt: skip
-    return indices
+    return indices, None

@@ -206,6 +206,15 @@
     });
   }
 
+  // ------------------------------------------------------------ explorer
+  let explorer = null;
+  for (const button of document.querySelectorAll("[data-explore]")) {
+    button.addEventListener("click", () => {
+      explorer ??= URL.createObjectURL(new Blob([data.explorer], { type: "text/html" }));
+      open(`${explorer}#row=${button.dataset.explore}`);
+    });
+  }
+
   // ------------------------------------------------------------ theme
   const root = document.documentElement;
   const prefers = matchMedia("(prefers-color-scheme: dark)");

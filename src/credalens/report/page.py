@@ -7,10 +7,12 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from credalens._html import script_data, truncate
 from credalens.report import aggregates, charts, sections, vega_bundle
 from credalens.report.data import ReportData
+from credalens.report.explorer import explorer_page
 from credalens.report.label_sets_section import label_sets_section
-from credalens.report.markup import Markup, join, script_data, tag, truncate, user_text
+from credalens.report.markup import Markup, join, tag, user_text
 from credalens.report.method import method_section
 from credalens.report.ranking import rank_scores
 from credalens.report.ranking_section import ranking_section
@@ -76,6 +78,7 @@ def render(data: ReportData, seconds: float) -> str:
         "totals": data.kind_counts,
         "classes": None if data.config.class_names is None else names,
         "charts": specs,
+        "explorer": explorer_page(data),
     }
     title = truncate(data.config.title) or _default_title(data.config.n_members)
     return Template(_resource("page.html")).substitute(

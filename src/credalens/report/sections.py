@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from credalens._html import truncate
 from credalens.distances import as_distance
 from credalens.evaluation.kinds import KINDS
 from credalens.evaluation.reasons import widest_pairs
@@ -12,7 +13,7 @@ from credalens.evaluation.verdicts import fault
 from credalens.report import aggregates
 from credalens.report.cards import card
 from credalens.report.data import ReportData
-from credalens.report.markup import Markup, join, tag, truncate, user_text
+from credalens.report.markup import Markup, join, tag, user_text
 from credalens.report.ranking import Ranking
 from credalens.report.summary_text import (
     advice,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from credalens._html import truncate
 from credalens.report.data import ReportData
-from credalens.report.markup import Markup, tag, truncate, user_text
+from credalens.report.markup import Markup, tag, user_text
 from credalens.report.sections import chart, section, table
 from credalens.report.summary_text import counted, level, number, percent
 from credalens.report.trust import CONFIDENCE, Trust
