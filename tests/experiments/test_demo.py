@@ -87,15 +87,14 @@ def test_the_commands_of_the_readme_run_on_them(finished, tmp_path, monkeypatch)
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     commands = re.findall(r"^credalens (.*model_\*\.npy.*?)(?:  .*)?$", readme, re.M)
     assert [line.split()[0] for line in commands] == [
-        "score", "report", "evaluate", "validate", "diagnose", "decide", "pick",
+        "score", "report", "evaluate", "validate", "diagnose", "decide", "pick", "explore",
     ]  # fmt: skip
     for line in commands:
         words = [w for word in line.split() for w in (models if "*" in word else [word])]
         done = CliRunner().invoke(cli.app, words)
         assert done.exit_code == 0, done.output
-    assert {"scores.csv", "report.html", "decisions.csv", "review.csv"} <= {
-        path.name for path in tmp_path.iterdir()
-    }
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"scores.csv", "report.html", "decisions.csv", "review.csv", "explorer.html"} <= written
 
 
 def test_scores_read_back_to_the_same_bits(finished):

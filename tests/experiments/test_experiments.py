@@ -21,7 +21,7 @@ from credalens._extras import install_command
 from credalens.cli import predict as predict_commands
 from credalens.cli import reproduce as reproduce_commands
 from credalens.datasets import cifar
-from credalens.experiments import figure1, figure2, output, predict, table1
+from credalens.experiments import figure1, figure2, predict, table1
 from credalens.io import Predictions, read_members, read_predictions
 from credalens.plots.decomposition import witnesses
 from credalens.plots.simplex import to_plane
@@ -217,16 +217,16 @@ class TestFigure2:
         assert len(found.curves) == 8
 
     def test_a_hundred_classes(self, tmp_path):
-        text = figure2.run(random_predictions(40, 3, 100), tmp_path, batches=2)
+        text = figure2.run({"hundred": random_predictions(40, 3, 100)}, tmp_path, batches=2)
         assert "Hartley is sampled" in text
 
     def test_one_batch_has_no_spread_and_what_is_left_over_is_reported(self, tmp_path):
-        one = figure2.run(random_predictions(), tmp_path, batches=1)
-        table, _ = one.split("Mean ±")
+        one = figure2.run({"one": random_predictions()}, tmp_path, batches=1)
+        table, _ = one.split("mean ±")
         assert "±" not in table
         assert "nan" not in one
         assert "Not used" not in one
-        text = figure2.run(random_predictions(65), tmp_path, batches=3)
+        text = figure2.run({"more": random_predictions(65)}, tmp_path, batches=3)
         assert "Not used: the last 2, since batches have equal size." in text
         written = (tmp_path / "figure2.md").read_text(encoding="utf-8")
         assert "- Not used: the last 2" in written
@@ -251,7 +251,10 @@ class TestFigure2:
             rows = list(csv.DictReader(file))
         assert len(rows) == 8
         assert {row["component"] for row in rows} == {"TU", "AU", "EU"}
-        assert all((out / f"figure2.{kind}").exists() for kind in ("png", "pdf", "md"))
+        assert all((out / f"figure2-in.{kind}").exists() for kind in ("png", "pdf"))
+        page = (out / "figure2.md").read_text(encoding="utf-8")
+        assert "## in\n\n![in](figure2-in.png)" in page
+        assert "- Command: `credalens reproduce figure2 --predictions in --batches 2`\n" in page
         args = ["figure2", "--predictions", str(out / "no")]
         result = runner.invoke(reproduce_commands.app, args)
         assert result.exit_code == 2
@@ -438,10 +441,3 @@ class TestCifar:
             cifar.load_cifar("cifar10", tmp_path)
         with pytest.raises(ValueError, match="has 5 bytes; a record has 3073"):
             cifar.decode_cifar(b"12345", cifar.CIFAR["cifar10"])
-
-
-@pytest.mark.parametrize("name", output.TITLES)
-def test_the_pages_of_the_results_begin_as_they_are_written(name):
-    page = Path(__file__).parents[2] / "docs" / "results" / f"{name}.md"
-    head = output.heading(name, figure=name not in ("table2", "scores"))
-    assert page.read_text().startswith(f"{head}\n\n")

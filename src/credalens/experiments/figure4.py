@@ -30,14 +30,27 @@ def with_constant(predictions: Predictions, constant_class: int) -> Predictions:
 
 
 def run(
-    trained: TrainedEnsemble,
+    ensembles: Sequence[TrainedEnsemble],
     out: Path,
     *,
     constant_class: int = 0,
     batches: int = 10,
     bins: int = 30,
+    command: str = "",
 ) -> str:
-    """Draw the figure, write it and its numbers to the folder `out`, and return the tables."""
+    """Draw a figure per ensemble, write figures and numbers to `out`, and return the tables."""
+    parts, summary = [], []
+    for trained in ensembles:
+        part, lines = make_part(trained, out, constant_class, batches, bins)
+        parts.append(part)
+        summary += [f"{part.section.title}: {line}" for line in lines]
+    return selective.write(out, "figure4", parts, summary, command)
+
+
+def make_part(
+    trained: TrainedEnsemble, out: Path, constant_class: int, batches: int, bins: int
+) -> tuple[selective.Part, list[str]]:
+    """Return the part of the page of one ensemble, and its summary."""
     n_classes = len(trained.class_names)
     options: dict[str, Any] = {"batches": batches, "bins": bins, "seed": trained.settings.seed}
     extended = with_constant(trained.predictions, constant_class)
@@ -59,8 +72,18 @@ def run(
         _comparison(rows_before, rows),
         _every_class(trained, options),
     ]
-    notes = [*verdicts(rows_before, rows, result), *selective.describe(trained)]
-    return selective.write(out, "figure4", title, trained, result, rows, tables, notes)
+    lines = verdicts(rows_before, rows, result)
+    notes = [*lines[1:], *selective.describe(trained)]
+    part = selective.make_part(out, "figure4", title, trained, result, rows, tables, notes)
+    total, epistemic = (
+        next(row for row in rows_before if row.name == name) for name in ("TU tv", "EU tv")
+    )
+    after = {row.name: row.auc[0] for row in rows}
+    return part, [
+        f"with p0 = class {name}, the AUC of TU tv changes from {total.auc[0]:.2f} to "
+        f"{after['TU tv']:.2f} %, of EU tv from {epistemic.auc[0]:.2f} to {after['EU tv']:.2f} %; "
+        f"a random order has {100 * result.accuracy:.2f} %. {lines[0]}"
+    ]
 
 
 def verdicts(

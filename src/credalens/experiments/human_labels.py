@@ -149,7 +149,9 @@ def compare(members: Array, humans: Humans, counts: Array, seed: int) -> Result:
     )
 
 
-def run(predictions: Predictions, counts: Any, out: Path, *, seed: int = 0) -> str:
+def run(
+    predictions: Predictions, counts: Any, out: Path, *, seed: int = 0, command: str = ""
+) -> str:
     """Write figure, tables and page to the folder `out`, and return the tables as text."""
     counts = _checked(counts, predictions)
     if predictions.labels is None:
@@ -168,8 +170,10 @@ def run(predictions: Predictions, counts: Any, out: Path, *, seed: int = 0) -> s
     columns = ("version", "score", "mean_absolute_error", "spearman")
     output.write_csv(out / f"{NAME}.csv", columns, _errors(results, humans))
     notes = _notes(predictions, humans, results)
-    output.write_text(out / f"{NAME}.md", output.page(NAME, tables, notes))
-    return "\n\n".join([*(table.text() for table in tables), "\n".join(notes)])
+    summary = sentences(results, humans)
+    page = output.page(NAME, tables, notes, summary=summary, command=command)
+    output.write_text(out / f"{NAME}.md", page)
+    return "\n\n".join([*(table.text() for table in tables), "\n".join([*summary, *notes])])
 
 
 def _checked(counts: Any, predictions: Predictions) -> Array:
@@ -290,8 +294,35 @@ def _notes(predictions: Predictions, humans: Humans, results: Mapping[str, Resul
         "simplex, which a set reaches only if a network has probability 1.",
         "Recalibrated: one temperature per network, fitted to the labels of the other half of the "
         "images.",
-        output.versions(),
     ]
+
+
+def sentences(results: Mapping[str, Result], humans: Humans) -> list[str]:
+    """Return how the interval compares with the networks and with the annotators."""
+    lines = [
+        "The risk of the annotators, 1 minus the relative frequency of their most frequent answer, "
+        f"is an estimate of the aleatoric uncertainty; its mean is {humans.risk.mean():.3f}."
+    ]
+    for version, one in results.items():
+        shares = sorted(100 * network.compatible for network in one.networks)
+        lines.append(
+            f"Networks {version}: the aleatoric interval is compatible with the annotators' risk "
+            f"on {_percent(one.set.compatible)} % of the images, single networks on "
+            f"{shares[0]:.1f} to {shares[-1]:.1f} %. Mean width of the interval "
+            f"{one.set.width:.3f}; the annotators' risk is above it on {_percent(one.set.above)} % "
+            f"and below it on {_percent(one.set.below)} % of the images."
+        )
+    ranks = {
+        (version, name): float(spearmanr(score, humans.risk).statistic)
+        for version, one in results.items()
+        for name, score in one.scores.items()
+    }
+    best = max(ranks, key=lambda key: ranks[key])
+    lines.append(
+        f"Rank correlations of the scores with the annotators' risk are {min(ranks.values()):.2f} "
+        f"to {ranks[best]:.2f}; the largest is that of the {best[1]}, networks {best[0]}."
+    )
+    return lines
 
 
 def draw(results: Mapping[str, Result], humans: Humans) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import math
 import platform
+import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import credalens
 from credalens._extras import require
 from credalens._files import atomic_write
 
@@ -21,6 +23,9 @@ TITLES = {
     "figure2": "accuracy against rejection",
     "figure3": "networks of increasing relative likelihood",
     "figure4": "adding a constant member",
+    "spaces": "hyper-parameters of the forests",
+    "axioms": "which measure satisfies which axiom",
+    "findings": "what we learnt from the paper",
     "scores": "all families as rankings of errors",
     "human-labels": "the aleatoric interval and annotators",
 }
@@ -60,11 +65,65 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def page(name: str, tables: Iterable[Table], notes: Iterable[str], *, figure: bool = True) -> str:
-    """Return a page of results as Markdown: figure, tables and notes."""
-    bullets = "\n".join(f"- {note}" for note in notes)
-    parts = [heading(name, figure=figure), *(table.markdown() for table in tables), bullets]
-    return "\n\n".join(parts) + "\n"
+def page(
+    name: str,
+    tables: Iterable[Table],
+    notes: Iterable[str],
+    *,
+    summary: Iterable[str] = (),
+    figure: bool = True,
+    command: str = "",
+) -> str:
+    """Return a page of results as Markdown: figure, summary, tables, notes, how it was made.
+
+    The overview of the results consists of the summaries.
+    """
+    head = heading(name, figure=figure)
+    ending = bullets([*notes, *provenance(command)])
+    parts = [head, bullets(summary), *(table.markdown() for table in tables), ending]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: figure, notes and tables."""
+
+    title: str
+    tables: Sequence[Table] = ()
+    notes: Sequence[str] = ()
+    #: Name of the figure, without its suffix; empty for none.
+    image: str = ""
+
+    def markdown(self) -> str:
+        """Return the section as Markdown."""
+        image = f"![{self.title}]({self.image}.png)" if self.image else ""
+        tables = (table.markdown() for table in self.tables)
+        parts = [f"## {self.title}", image, bullets(self.notes), *tables]
+        return "\n\n".join(part for part in parts if part)
+
+    def text(self) -> str:
+        """Return the section for a terminal."""
+        return "\n\n".join([*(table.text() for table in self.tables), "\n".join(self.notes)])
+
+
+def sectioned_page(
+    name: str,
+    sections: Iterable[Section],
+    notes: Iterable[str],
+    *,
+    summary: Iterable[str] = (),
+    command: str = "",
+) -> str:
+    """Return a page of results as Markdown: summary, sections, notes, how it was made."""
+    closing = f"## Notes\n\n{bullets([*notes, *provenance(command)])}"
+    parts = [heading(name, figure=False), bullets(summary)]
+    parts += [*(section.markdown() for section in sections), closing]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """Return sentences as a list in Markdown."""
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def heading(name: str, *, figure: bool = True) -> str:
@@ -76,10 +135,39 @@ def heading(name: str, *, figure: bool = True) -> str:
 
 
 def versions() -> str:
-    """Return the versions that the numbers depend on, as a sentence."""
-    names = ("credalens", "numpy", "scikit-learn", "scipy")
-    listed = ", ".join(f"{name} {version(name)}" for name in names)
-    return f"Python {platform.python_version()}, {listed}."
+    """Return the versions that the numbers depend on, and the commit, as sentences."""
+    public = version("credalens").partition("+")[0]
+    others = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy"))
+    found = commit()
+    return f"Python {platform.python_version()}, credalens {public}, {others}." + (
+        f" Commit {found}." if found else ""
+    )
+
+
+def commit() -> str:
+    """Return the commit of the sources, or of the version; empty if it is not known.
+
+    The version of an editable installation is that of the last build, so git is asked first.
+    """
+    root = Path(credalens.__file__).parents[2]
+    if (root / ".git").exists():
+        ask = ["git", "-C", str(root)]
+        run = {"capture_output": True, "text": True, "check": False}
+        try:
+            head = subprocess.run([*ask, "rev-parse", "--short=9", "HEAD"], **run)  # type: ignore[call-overload]  # noqa: S603
+            changed = subprocess.run(  # type: ignore[call-overload]  # noqa: S603
+                [*ask, "status", "--porcelain", "--", "src", "kernels"], **run
+            )
+        except OSError:  # git is not installed
+            head = None
+        if head is not None and head.returncode == 0:
+            return str(head.stdout.strip()) + " with local changes" * bool(changed.stdout.strip())
+    return version("credalens").partition("+g")[2].partition(".")[0]
+
+
+def provenance(command: str) -> list[str]:
+    """Return the command, if there is one, and the versions, as sentences."""
+    return [*([f"Command: `{command}`"] if command else []), versions()]
 
 
 @dataclass(frozen=True)

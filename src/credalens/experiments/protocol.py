@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
@@ -15,9 +13,8 @@ from typing import Any
 import numpy as np
 
 import credalens as cl
-from credalens._backend import Array
-from credalens.predictors import random_forests
-from credalens.predictors.forests import MAX_DEPTH, N_ESTIMATORS
+from credalens._backend import Array, limit_threads
+from credalens.experiments.forest_spaces import DEFAULT_SPACE, find_space
 
 #: Families of measures in the order of the paper. The name of a distance is a family too.
 PAPER_FAMILIES = ("hartley", "entropy", "tv")
@@ -33,6 +30,11 @@ def measure_names(families: Sequence[str]) -> set[str]:
     return {f"{component} {family}" for family in families for component in components(family)}
 
 
+#: Further scores by name, from the scores of a split by (component, family) and the number of
+#: classes.
+Variants = Callable[[dict[tuple[str, str], Any], int], dict[str, Any]]
+
+
 @dataclass(frozen=True)
 class Config:
     """The settings on which the result of a split depends, besides the data."""
@@ -41,14 +43,19 @@ class Config:
     members: int = 10
     bins: int = 30
     test_share: float = 0.3
+    #: Name of the space of the hyper-parameters, see `forest_spaces`.
+    space: str = DEFAULT_SPACE
 
     def describe(self) -> dict[str, Any]:
-        """Return the settings and versions that are stored with the results."""
+        """Return the settings and versions that are stored with the results.
+
+        Every result contains the version of credalens, so that a run can be continued with another
+        one; the forests depend on those of NumPy and scikit-learn.
+        """
         return {
             **asdict(self),
-            **{name: version(name) for name in ("credalens", "numpy", "scikit-learn")},
-            "n_estimators": list(N_ESTIMATORS),
-            "max_depth": [depth if depth is not None else "none" for depth in MAX_DEPTH],
+            **{name: version(name) for name in ("numpy", "scikit-learn")},
+            "hyperparameters": find_space(self.space).description,
         }
 
 
@@ -94,21 +101,7 @@ def timed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any,
     return result, time.thread_time() - start
 
 
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """Limit the kernels to one thread."""
-    name = "CREDALENS_NUM_THREADS"
-    previous = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[name]
-        if previous is not None:
-            os.environ[name] = previous
-
-
-@single_threaded()
+@limit_threads(1)
 def measure(
     members: Array, families: Sequence[str], seed: int
 ) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], float], float]:
@@ -182,14 +175,17 @@ def predict_split(
 ) -> SplitPredictions:
     """Train the forests on one split and predict its test part.
 
-    With `equal`, all forests have the default hyperparameters of scikit-learn.
+    With `equal`, all forests have the default hyperparameters of scikit-learn. The seconds of the
+    training include the validation of a space that has one.
     """
     split_seed, forest_seed, _ = seeds(config, name, split)
     train, test = stratified_split(y, config.test_share, split_seed)
-    forests = random_forests(config.members, forest_seed)
+    forests, training = timed(
+        find_space(config.space).forests, config.members, forest_seed, X[train], y[train]
+    )
     if equal:
         forests = [type(one)(random_state=one.random_state) for one in forests]
-    training = predicting = 0.0
+    predicting = 0.0
     predictions = []
     for forest in forests:
         # Threads would sum the trees in any order, and rounding would change ties between runs.
@@ -204,20 +200,32 @@ def predict_split(
 
 
 def run_split(
-    name: str, X: Array, y: Array, split: int, config: Config, families: Sequence[str]
+    name: str,
+    X: Array,
+    y: Array,
+    split: int,
+    config: Config,
+    families: Sequence[str],
+    variants: Variants | None = None,
 ) -> dict[str, Any]:
-    """Train the forests on one split, measure the test part and return the result."""
+    """Train the forests on one split, measure the test part and return the result.
+
+    `variants` maps the scores to further ones, which are stored by name.
+    """
     predicted = predict_split(name, X, y, split, config)
     vote = cl.majority_vote(predicted.members)
     scores, times, error = measure(predicted.members, families, seeds(config, name, split)[2])
+    named = {f"{component} {family}": score for (component, family), score in scores.items()}
+    seconds = {f"{component} {family}": time for (component, family), time in times.items()}
+    more = {} if variants is None else variants(scores, predicted.members.shape[2])
     measures = {}
-    for (component, family), score in scores.items():
+    for key, score in (named | more).items():
         curve = cl.rejection_curve(predicted.labels, vote, score, config.bins, ties="first")
-        measures[f"{component} {family}"] = {
+        measures[key] = {
             "auc": curve.auc,
             "area": curve.area,
             "mr": curve.monotonicity_ratio,
-            "seconds": times[component, family],
+            "seconds": seconds.get(key, 0.0),
             "accuracy": curve.accuracy.tolist(),
         }
     return predicted.describe(name, split) | {

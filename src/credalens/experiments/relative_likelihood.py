@@ -53,6 +53,12 @@ class Settings:
     #: the members of the lower levels have hardly been trained.
     check_every: str | int = "epoch"
 
+    @property
+    def interval(self) -> str:
+        """How often the likelihood is checked, in words."""
+        every = self.check_every
+        return f"after every {every}" if isinstance(every, str) else f"every {every} batches"
+
     def describe(self) -> dict[str, Any]:
         """Return the settings that are stored with the ensemble."""
         return asdict(self) | {"levels": list(self.levels)}
@@ -77,6 +83,11 @@ class TrainedEnsemble:
     processor_seconds: float
 
     @property
+    def key(self) -> str:
+        """Dataset and interval of the checks, for names of files."""
+        return f"{self.settings.dataset}-{self.settings.check_every}"
+
+    @property
     def accuracies(self) -> Array:
         """Accuracy of each member on the test images."""
         best = self.predictions.members.argmax(axis=2)
@@ -98,7 +109,7 @@ def load_or_train(
     `data` is the folder of the images, see `load_images`; `progress` shows a progress bar, by
     default only on a terminal.
     """
-    stored = folder / "settings.json", settings.describe(), "an ensemble", "--ensemble"
+    stored = folder / "settings.json", settings.describe(), "an ensemble", "--ensembles"
     check_settings(*stored)
     path = folder / "predictions.npz"
     if not path.exists():
@@ -119,7 +130,7 @@ def load_trained(folder: Path) -> TrainedEnsemble:
         _validation.raise_invalid(
             "ensemble",
             f"{folder} has no complete ensemble",
-            "train one with credalens reproduce figure3 --ensemble FOLDER",
+            "train one with credalens reproduce figure3 --ensembles FOLDER",
         )
     settings = json.loads(stored.read_text())
     return _read(path, Settings(**settings | {"levels": tuple(settings["levels"])}))
@@ -203,6 +214,7 @@ def _read(path: Path, settings: Settings) -> TrainedEnsemble:
 
 def parse_check_every(text: str) -> str | int:
     """Return "epoch", "batch" or a number of batches."""
+    text = text.strip()
     if text in ("epoch", "batch"):
         return text
     if not text.isdecimal() or int(text) < 1:

@@ -28,6 +28,9 @@ from credalens.io import Predictions
 
 #: Folder of the stored splits, in the output folder.
 STORE = "scores-splits"
+#: The space of the forests: they differ in depth, so that the epistemic scores have to cope with
+#: members of different quality.
+SPACE = "mixed-depth"
 NO_SOURCES = Sources({}, load_bundled)
 
 
@@ -53,6 +56,7 @@ def run(
     predictions: Mapping[str, Predictions],
     out: Path,
     *,
+    store: Path | None = None,
     sources: Sources = NO_SOURCES,
     splits: int = 3,
     equal: bool = False,
@@ -71,7 +75,9 @@ def run(
     predictions : mapping of str to Predictions
         Labelled predictions of ensembles by name.
     out : Path
-        Output folder. Finished splits are stored in it and not computed again.
+        Output folder.
+    store : Path, optional
+        Folder in which finished splits are stored and not computed again; by default `out`.
     sources : Sources
         Datasets for the forests of Table 2.
     splits : int
@@ -92,13 +98,13 @@ def run(
     Result
     """
     check_folder(out)
-    config = config or Config()
+    config = config or Config(space=SPACE)
     comparisons = [compare_predictions(name, one, config.seed) for name, one in predictions.items()]
     order = pieces(sources, splits, equal, tasks)
     outcome = Outcome([])
     if order:
         outcome = compute(
-            ResultStore(out / STORE, config), order, _loader(sources), run_piece, SCORES,
+            ResultStore((store or out) / STORE, config), order, _loader(sources), run_piece, SCORES,
             files=sources.files, jobs=jobs, minutes=minutes, advance=advance,
         )  # fmt: skip
     report = Report(comparisons, outcome, config, command, list(notes))

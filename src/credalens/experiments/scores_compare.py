@@ -11,8 +11,8 @@ import numpy as np
 
 import credalens as cl
 from credalens import _validation
-from credalens._backend import Array
-from credalens.experiments.protocol import Config, predict_split, seeds, single_threaded
+from credalens._backend import Array, limit_threads
+from credalens.experiments.protocol import Config, predict_split, seeds
 from credalens.io import Predictions
 from credalens.measures.hartley import is_sampled
 
@@ -122,7 +122,7 @@ def compare_predictions(name: str, predictions: Predictions, seed: int = 0) -> C
     return Comparison(name, len(members), faulty=faulty, **compare(members, labels, seed))
 
 
-@single_threaded()
+@limit_threads(1)
 def compare_split(name: str, X: Array, y: Array, split: int, config: Config) -> dict[str, Any]:
     """Train forests on one split of a dataset, by the protocol of Table 2, and compare the scores.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 
 from credalens._validation import counted
-from credalens.experiments.output import versions
+from credalens.evaluation.compare import verdict_of
+from credalens.experiments.forest_spaces import find_space
 from credalens.experiments.protocol import Config
-from credalens.experiments.scores_compare import BASELINE, RESAMPLES, Comparison
-from credalens.experiments.scores_summary import Report
+from credalens.experiments.scores_compare import BASELINE, FORESTS, RESAMPLES, Comparison
+from credalens.experiments.scores_summary import GroupRow, Report
 from credalens.experiments.scores_tasks import (
     ACTIVE_MEMBERS,
     ACTIVE_TREES,
@@ -31,6 +31,34 @@ OVERVIEW = [
 ]
 
 
+#: The score whose comparison with the baseline is summarised.
+CONFIDENCE_SCORE = "confidence_total"
+
+
+def summary(report: Report, groups: Mapping[str, Sequence[GroupRow]]) -> list[str]:
+    """Return how the confidence of the mean compares with the baseline, in AUROC."""
+    found: dict[str, list[str]] = {"better": [], "worse": [], "": []}
+    for one in report.comparisons:
+        numbers = one.measures[CONFIDENCE_SCORE]["auroc"]
+        found[verdict_of("auroc", *numbers[4:])].append(f"{one.name} ({100 * numbers[3]:+.2f})")
+    lines = []
+    if report.comparisons:
+        words = {"better": "better on", "worse": "worse on", "": "not clearly different on"}
+        parts = "; ".join(f"{words[key]} {', '.join(some)}" for key, some in found.items() if some)
+        lines.append(
+            f"Detection of errors: `{CONFIDENCE_SCORE}` compared with `{BASELINE}`, difference in "
+            f"AUROC in percentage points: {parts}."
+        )
+    for kind, rows in groups.items():
+        (row,) = (r for r in rows if (r.score, r.metric) == (CONFIDENCE_SCORE, "auroc"))
+        lines.append(
+            f"Forests {FORESTS[kind]} on {counted(row.n_datasets, 'KEEL dataset')}: mean "
+            f"difference {100 * row.difference:+.2f} [{100 * row.difference_lower:+.2f}, "
+            f"{100 * row.difference_upper:+.2f}]; better on {row.n_better}, worse on {row.n_worse}."
+        )
+    return lines
+
+
 def of_ensemble(one: Comparison) -> list[str]:
     """Return the size and the accuracy of an ensemble, and what is wrong with it."""
     lines = [
@@ -46,12 +74,9 @@ def of_ensemble(one: Comparison) -> list[str]:
 
 def of_group(config: Config, kind: str, splits: Sequence[SplitResult]) -> list[str]:
     """Return the protocol of the forests, and how datasets are summarised."""
-    settings = config.describe()
-    low, high = settings["n_estimators"]
-    depths = ", ".join(map(str, settings["max_depth"]))
     space = "the defaults of scikit-learn, which differ in their seeds"
     if not kind:
-        space = f"n_estimators {low}-{high}, max_depth from {depths}"
+        space = find_space(config.space).description
     counts = sorted({len(one) for one in by_dataset(splits).values()})
     number = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     lines = [
@@ -79,19 +104,20 @@ def of_task(task: str) -> list[str]:
             f"{ROUNDS} rounds of {BATCH}; {REPEATS} repetitions. Mean accuracy over the rounds; "
             "95 % t interval of the difference over the repetitions."
         ]
-    kind = f"{TREES} trees each" if task == "ood-equal" else "with the hyperparameters of Table 2"
+    kind = (
+        f"{TREES} trees each"
+        if task == "ood-equal"
+        else "with hyperparameters drawn by `random_forests`"
+    )
     return [
         f"Ten {members}, {kind}, trained without one digit, which the scores are to detect; every "
         f"digit {REPEATS // N_DIGITS} times. 95 % t interval of the difference over the ten digits."
     ]
 
 
-def conventions(report: Report) -> list[str]:
-    """Return the command, the versions, and the conventions of the numbers."""
-    commit = version("credalens").partition("+g")[2].partition(".")[0]
+def conventions() -> list[str]:
+    """Return the conventions of the numbers."""
     return [
-        f"Command: `{report.command}`",
-        versions() + (f" Commit {commit}." if commit else ""),
         "A score is a column of `credalens score`; intervals (`tv_aleatoric`, "
         "`scoring:brier_aleatoric`) are ordered by their lower, then their upper end. Ties are "
         "averaged. Errors are those of the majority vote of the models.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,15 @@ from typing import Any
 from credalens._validation import counted
 from credalens.evaluation.compare import verdict_of
 from credalens.experiments import scores_notes as notes
-from credalens.experiments.output import Cell, Table, heading, write_csv, write_text
+from credalens.experiments.output import (
+    Cell,
+    Section,
+    Table,
+    provenance,
+    sectioned_page,
+    write_csv,
+    write_text,
+)
 from credalens.experiments.scores_compare import (
     BASELINE,
     FIELDS,
@@ -42,38 +50,28 @@ def write(report: Report, out: Path) -> tuple[str, list[Path]]:
     """Write ``scores.md`` and ``scores.csv``; return the text for the terminal, and the files."""
     splits, tasks = report.splits(), report.tasks()
     groups = {kind: group_rows(found, report.config.seed) for kind, found in splits.items()}
-    sections: list[tuple[str, list[Table], list[str]]] = [
-        ("Overview", [overview(report.comparisons, groups, tasks)], notes.OVERVIEW)
-    ]
-    sections += [
-        (one.name, [ensemble_table(one)], notes.of_ensemble(one)) for one in report.comparisons
-    ]
+    sections = [
+        Section("Overview", [overview(report.comparisons, groups, tasks)], notes.OVERVIEW),
+        *(Section(one.name, [ensemble_table(one)], notes.of_ensemble(one))
+          for one in report.comparisons),
+    ]  # fmt: skip
     for kind, rows in groups.items():
         number = counted(len(by_dataset(splits[kind])), "KEEL dataset")
         tables = [group_table(rows, metric) for metric in METRICS]
         lines = notes.of_group(report.config, kind, splits[kind])
-        sections.append((f"Forests {FORESTS[kind]} on {number}", tables, lines))
-    sections += [(TASKS[task].capitalize(), [task_table(task, rows)], notes.of_task(task))
+        sections.append(Section(f"Forests {FORESTS[kind]} on {number}", tables, lines))
+    sections += [Section(TASKS[task].capitalize(), [task_table(task, rows)], notes.of_task(task))
                  for task, rows in tasks.items()]  # fmt: skip
-    lines = [*report.notes, *notes.conventions(report), *notes.problems(report.outcome)]
+    summary = notes.summary(report, groups)
+    lines = [*report.notes, *notes.conventions(), *notes.problems(report.outcome)]
     out.mkdir(parents=True, exist_ok=True)
     files = [out / "scores.md", out / "scores.csv"]
-    write_text(files[0], _page(sections, lines))
+    page = sectioned_page("scores", sections, lines, summary=summary, command=report.command)
+    write_text(files[0], page)
     write_csv(files[1], COLUMNS, csv_rows(report, tasks))
-    text = "\n\n".join(table.text() for _, tables, _ in sections for table in tables)
-    return "\n".join([text, "", *lines, ""]).replace("`", ""), files
-
-
-def _page(sections: Iterable[tuple[str, list[Table], list[str]]], top: Iterable[str]) -> str:
-    parts = [heading("scores", figure=False), _bullets(top)]
-    for title, tables, lines in sections:
-        parts += [f"## {title}", _bullets(lines)]
-        parts += [table.markdown() for table in tables]
-    return "\n\n".join(parts) + "\n"
-
-
-def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+    text = "\n\n".join(table.text() for section in sections for table in section.tables)
+    ending = [*summary, *lines, *provenance(report.command)]
+    return "\n".join([text, "", *ending, ""]).replace("`", ""), files
 
 
 def percent(value: float, digits: int, sign: str = "") -> str:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import credalens as cl
-from credalens._backend import Array
-from credalens.experiments.protocol import Config, seeds, single_threaded, stratified_split
+from credalens._backend import Array, limit_threads
+from credalens.experiments.protocol import Config, seeds, stratified_split
 from credalens.experiments.scores_compare import SCORES, all_scores
 from credalens.predictors import CredalEnsembleClassifier
 
@@ -31,7 +31,7 @@ TREES, ACTIVE_TREES = 50, 10
 ACTIVE_MEMBERS = 5
 
 
-@single_threaded()
+@limit_threads(1)
 def run_task(name: str, X: Array, y: Array, split: int, config: Config) -> dict[str, Any]:
     """Return one number per score: an AUROC, or the mean accuracy of a learning curve."""
     if name == "active":

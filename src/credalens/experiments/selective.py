@@ -14,10 +14,11 @@ import credalens as cl
 from credalens.experiments.figure2 import LABELS, LOWER, TITLES, UPPER, Curves, draw_curves
 from credalens.experiments.output import (
     Cell,
+    Section,
     Table,
     new_figure,
-    page,
     save_figure,
+    sectioned_page,
     write_csv,
     write_text,
 )
@@ -141,8 +142,6 @@ def measures_table(title: str, rows: Sequence[Row]) -> Table:
 def describe(trained: TrainedEnsemble) -> list[str]:
     """Return sentences on the training of the ensemble."""
     settings = trained.settings
-    every = settings.check_every
-    interval = f"after every {every}" if isinstance(every, str) else f"every {every} batches"
     lines = [
         f"{settings.dataset}: {trained.n_train} training images, "
         f"{len(trained.predictions.members)} test images; network {settings.backbone}; "
@@ -150,7 +149,7 @@ def describe(trained: TrainedEnsemble) -> list[str]:
         f"{settings.member_epochs} for any other, batches of {settings.batch_size}, Adam with "
         f"learning rate {settings.learning_rate:g}; TOBIAS with a bias of {settings.bias:g}.",
         "R: likelihood on the training images relative to the maximum-likelihood model's, as the "
-        f"mean over instances; checked {interval}.",
+        f"mean over instances; checked {settings.interval}.",
     ]
     if len(trained.unreached):
         lines.append(
@@ -179,7 +178,17 @@ CONVENTIONS = (
 )
 
 
-def write(
+@dataclass(frozen=True)
+class Part:
+    """The results of one ensemble: its section of the page, and the rows of the tables."""
+
+    trained: TrainedEnsemble
+    section: Section
+    rows: Sequence[Row]
+    result: Curves
+
+
+def make_part(
     out: Path,
     name: str,
     title: str,
@@ -188,19 +197,45 @@ def write(
     rows: Sequence[Row],
     tables: Sequence[Table],
     notes: Sequence[str],
+) -> Part:
+    """Draw the figure of one ensemble into the folder `out`, and return its part of the page."""
+    image = f"{name}-{trained.key}"
+    save_figure(draw(result, len(trained.class_names), title), out, image)
+    heading = f"{trained.settings.dataset}, likelihood checked {trained.settings.interval}"
+    return Part(trained, Section(heading, tables, [*notes, *result.notes()], image), rows, result)
+
+
+def write(
+    out: Path, name: str, parts: Sequence[Part], summary: Sequence[str], command: str = ""
 ) -> str:
-    """Write figure, tables and curves to the folder `out`; return the text for the terminal."""
-    save_figure(draw(result, len(trained.class_names), title), out, name)
-    write_csv(
-        out / f"{name}.csv",
-        COLUMNS,
-        ([r.component, r.family, *r.auc, *r.mr, r.median, r.share, r.seconds] for r in rows),
-    )
-    curves = {row.name: result.curves[row.component, row.family] for row in rows}
-    curves |= {"oracle": result.oracle, "random": [result.random]}
-    means = [np.mean([curve.accuracy for curve in several], axis=0) for several in curves.values()]
-    values = np.stack([result.random.rejection, *means], axis=1)
-    write_csv(out / f"{name}_curves.csv", ("rejection", *curves), values.tolist())
-    notes = [*notes, *CONVENTIONS, *result.notes()]
-    write_text(out / f"{name}.md", page(name, tables, notes))
-    return "\n\n".join([*(table.text() for table in tables), "\n".join(notes)])
+    """Write page, tables and curves to the folder `out`; return the text for the terminal."""
+    lines, points = [], []
+    for part in parts:
+        key = [part.trained.settings.dataset, part.trained.settings.check_every]
+        lines += [
+            [*key, r.component, r.family, *r.auc, *r.mr, r.median, r.share, r.seconds]
+            for r in part.rows
+        ]
+        curves = {row.name: part.result.curves[row.component, row.family] for row in part.rows}
+        curves |= {"oracle": part.result.oracle, "random": [part.result.random]}
+        for measure, several in curves.items():
+            mean = np.mean([curve.accuracy for curve in several], axis=0)
+            rejection = part.result.random.rejection
+            points += [[*key, measure, *xy] for xy in zip(rejection, mean, strict=True)]
+    write_csv(out / f"{name}.csv", ("dataset", "check_every", *COLUMNS), lines)
+    columns = ("dataset", "check_every", "measure", "rejection", "accuracy")
+    write_csv(out / f"{name}_curves.csv", columns, points)
+    sections = [part.section for part in parts]
+    page = sectioned_page(name, sections, CONVENTIONS, summary=summary, command=command)
+    write_text(out / f"{name}.md", page)
+    ending = "\n".join([*summary, *CONVENTIONS])
+    return "\n\n".join([*(section.text() for section in sections), ending])
+
+
+def aucs(rows: Sequence[Row], components: Sequence[str] = tuple(TITLES)) -> str:
+    """Return the AUC of every measure, by component."""
+    parts = []
+    for component in components:
+        own = [row for row in rows if row.component == component]
+        parts.append(f"{component} " + ", ".join(f"{r.family} {r.auc[0]:.2f}" for r in own))
+    return "; ".join(parts)

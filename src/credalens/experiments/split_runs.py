@@ -8,9 +8,10 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class ResultStore:
         check_settings(*self._settings())
 
     def _settings(self) -> tuple[Path, dict[str, Any], str, str]:
-        return self.folder / "config.json", self.config.describe(), "a run", "--out"
+        return self.folder / "config.json", self.config.describe(), "a run", "--out or --store"
 
     def path(self, name: str, split: int) -> Path:
         """Return the file of a result."""
@@ -95,7 +96,15 @@ class ResultStore:
         """Store a result; the first one creates the folder."""
         save_settings(*self._settings())
         self.folder.joinpath("pieces").mkdir(exist_ok=True)
-        write_text(self.path(result["dataset"], result["split"]), json.dumps(result) + "\n")
+        stored = result | {"credalens": version("credalens")}
+        write_text(self.path(result["dataset"], result["split"]), json.dumps(stored) + "\n")
+
+    def read_all(
+        self, order: Iterable[tuple[str, int]], measures: Collection[str]
+    ) -> dict[tuple[str, int], SplitResult | None]:
+        """Return the stored result of every (dataset, split), None for those not computed yet."""
+        self.check()
+        return {key: self.read(*key, measures) for key in order}
 
 
 @dataclass
@@ -109,6 +118,9 @@ class Outcome:
     n_skipped: int = 0
     #: Number of splits whose result was stored before.
     n_reused: int = 0
+    #: Times of the measures from a pass of their own, and whether `results` has them.
+    times: list[SplitResult] = field(default_factory=list)
+    is_timed: bool = False
 
 
 def work_order(sizes: dict[str, int], n_splits: int) -> list[tuple[str, int]]:
@@ -148,8 +160,7 @@ def compute(
     """
     from joblib import Parallel, delayed
 
-    store.check()
-    done = {key: store.read(*key, measures) for key in order}
+    done = store.read_all(order, measures)
     stored = [key for key, result in done.items() if result is not None]
     outcome = Outcome([], n_reused=len(stored))
     for key in stored:
@@ -178,7 +189,7 @@ def compute(
         for name, split, result, failure in results:
             if result is not None:
                 store.write(result)
-                done[name, split] = result
+                done[name, split] = store.read(name, split, measures)
             elif failure is not None:
                 where = f"{files[name]}: " if files and name in files else ""
                 outcome.failures.setdefault(name, where + failure)

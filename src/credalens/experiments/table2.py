@@ -23,9 +23,10 @@ from credalens.datasets import (
     read_dat,
 )
 from credalens.distances import NAMES
-from credalens.experiments.output import Cell, Table, page, versions, write_csv, write_text
+from credalens.experiments.output import Cell, Table, page, provenance, write_csv, write_text
 from credalens.experiments.protocol import PAPER_FAMILIES, Config, measure_names, run_split
 from credalens.experiments.split_runs import Outcome, ResultStore, SplitResult, compute, work_order
+from credalens.experiments.table2_notes import LABELS, remarks, summary
 from credalens.experiments.table2_summary import (
     COLUMNS,
     GROUPS,
@@ -36,6 +37,8 @@ from credalens.experiments.table2_summary import (
     summarize,
     ties,
 )
+from credalens.experiments.table2_timing import FOLDER as TIMING
+from credalens.experiments.table2_timing import time_split, with_times
 
 #: ``--datasets small`` selects the datasets with at most this number of rows.
 SMALL = 2000
@@ -116,48 +119,77 @@ def run(
     sources: Sources,
     out: Path,
     *,
+    store: Path | None = None,
     splits: int = 10,
     config: Config = DEFAULT,
     families: Sequence[str] = PAPER_FAMILIES,
+    timing: bool = False,
+    command: str = "",
     jobs: int = 1,
     scheduler: str | None = None,
     minutes: float | None = None,
     advance: Callable[[str, int], None] = lambda name, split: None,
 ) -> Result:
-    """Compute the splits that are not in the folder `out` yet, and write the table.
+    """Compute the splits that are not in the folder `store` yet, and write the table to `out`.
 
-    The text lists datasets that failed, with the reason. If all of them fail, it is an error.
-    Without results no table is written.
+    With `timing`, only the times of the measures are computed, of the first split of each dataset
+    and one after the other. They replace the times of the splits when every dataset has them. By
+    default `store` is `out`. The text lists datasets that failed, with the reason. If all of them
+    fail, it is an error. Without results no table is written.
     """
-    outcome = compute(
-        ResultStore(out, config),
-        work_order(sources.sizes, splits),
+    folder = store or out
+    results, times = ResultStore(folder, config), ResultStore(folder / TIMING, config)
+    order = work_order(sources.sizes, splits)
+    measures = measure_names(families)
+    computed = compute(
+        times if timing else results,
+        work_order(sources.sizes, 1) if timing else order,
         sources.load,
-        partial(run_split, families=families),
-        measure_names(families),
+        partial(time_split if timing else run_split, families=families),
+        measures,
         files=sources.files,
-        jobs=jobs,
-        scheduler=scheduler,
+        jobs=1 if timing else jobs,
+        scheduler=None if timing else scheduler,
         minutes=minutes,
         advance=advance,
     )
-    if outcome.failures and not outcome.results and not outcome.n_skipped:
+    outcome = computed
+    if timing:
+        stored = results.read_all(order, measures).values()
+        outcome = Outcome([one for one in stored if one is not None], computed.failures)
+    outcome = with_times(outcome, times.read_all(work_order(sources.sizes, 1), measures))
+    if outcome.failures and not computed.results and not outcome.n_skipped:
         problems = [f"{name}: {reason}" for name, reason in outcome.failures.items()]
         raise ValueError(f"{_first(problems)}; no dataset is left for the table")
+    return write(outcome, out, config, splits, families, command)
+
+
+def write(
+    outcome: Outcome,
+    out: Path,
+    config: Config,
+    splits: int,
+    families: Sequence[str],
+    command: str = "",
+) -> Result:
+    """Write the tables of the results to the folder `out`, if there are any."""
     rows = summarize(outcome.results, families)
     groups = {group: [row for row in rows if row.group == group] for group in GROUPS}
     tables = [as_table(group, members) for group, members in groups.items() if members]
-    notes = remarks(outcome, config, splits)
-    plain = "\n".join(remarks(outcome, config, splits, best="*"))
-    text = "\n\n".join([*(table.text() for table in tables), plain]) + "\n"
+    found = summary(rows)
+    ending = [*found, *remarks(outcome, config, splits, best="*"), *provenance(command)]
+    text = "\n\n".join([*(table.text() for table in tables), "\n".join(ending)]) + "\n"
     if not rows:
         return Result(rows, text, outcome)
-    latex = [*(table.latex() for table in tables), *(f"% {note}" for note in notes)]
+    notes = remarks(outcome, config, splits)
+    comments = [*found, *notes, *provenance(command)]
+    latex = [*(table.latex() for table in tables), *(f"% {note}" for note in comments)]
     files = {
         "table2.txt": text,
-        "table2.md": page("table2", tables, notes, figure=False),
+        "table2.md": page("table2", tables, notes, summary=found, figure=False, command=command),
         "table2.tex": "\n\n".join(latex) + "\n",
     }
+    out.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         write_text(out / name, content)
     write_csv(out / "table2.csv", COLUMNS, ([_blank(getattr(r, c)) for c in COLUMNS] for r in rows))
@@ -180,7 +212,6 @@ def check_families(names: str) -> list[str]:
 
 def as_table(group: str, rows: Sequence[Row]) -> Table:
     """Return the table of one group of datasets."""
-    labels = {"tv": "TV", "hartley": "Hartley", "entropy": "Entropy"}
     table = Table(f"{group}, {counted(rows[0].n_datasets, 'dataset')}", _HEADER)
     for component in dict.fromkeys(row.component for row in rows):
         block = [row for row in rows if row.component == component]
@@ -191,7 +222,7 @@ def as_table(group: str, rows: Sequence[Row]) -> Table:
         for i, row in enumerate(block):
             table.add(
                 component if i == 0 else "",
-                labels.get(row.family, row.family),
+                LABELS.get(row.family, row.family),
                 Cell.estimate(row.auc_mean, row.auc_sd, 1, bold["auc"][i]),
                 Cell.estimate(row.area_mean, row.area_sd, 1, bold["area"][i]),
                 *_published(row.area_mean, row.paper_area),
@@ -205,79 +236,6 @@ def as_table(group: str, rows: Sequence[Row]) -> Table:
 
 def _published(mean: float, paper: float | None) -> tuple[str, str]:
     return ("", "") if paper is None else (f"{paper:.1f}", f"{mean - paper:+.1f}")
-
-
-def remarks(outcome: Outcome, config: Config, splits: int, best: str = "bold") -> list[str]:
-    """Return the notes below the table; `best` is how the best numbers are marked."""
-    settings = config.describe()
-    low, high = settings["n_estimators"]
-    notes = [
-        "AUC: area under the accuracy-rejection curve divided by the length of its interval, 1 is "
-        "perfect; area: without the division, as in the paper, at most "
-        f"{100 * (config.bins - 1) / config.bins:.1f} %; MR: share of steps in which the accuracy "
-        "does not decrease.",
-        "Mean ± standard deviation (ddof = 1) over datasets of the means over splits; "
-        f"{best}: within one standard error of the best. diff: ours minus the paper's.",
-        f"{config.members} random forests, n_estimators {low}-{high}, max_depth from "
-        f"{', '.join(map(str, settings['max_depth']))}, otherwise the defaults of scikit-learn; "
-        f"{counted(splits, 'stratified split')} {100 - 100 * config.test_share:.0f}/"
-        f"{100 * config.test_share:.0f}, seed {config.seed}.",
-        "Time: seconds of one core for the test part of a split; the time of a difference includes "
-        "both terms.",
-        versions(),
-    ]
-    unfinished = _unfinished(outcome.results, splits)
-    if unfinished:
-        notes.append(f"Fewer than {splits} splits: {unfinished}.")
-    notes += [f"Failed: {name}: {reason}" for name, reason in outcome.failures.items()]
-    if outcome.n_skipped:
-        skipped = counted(outcome.n_skipped, "split")
-        notes.append(f"{skipped} not computed because of the time limit; run again to continue.")
-    return notes + _costs(outcome.results)
-
-
-def _unfinished(results: Sequence[SplitResult], splits: int) -> str:
-    """Return the datasets with fewer than `splits` splits, by their number of splits."""
-    names: dict[int, list[str]] = {}
-    for name, done in by_dataset(results).items():
-        if len(done) < splits:
-            names.setdefault(len(done), []).append(name)
-    return "; ".join(
-        f"{count} of {', '.join(some) if len(some) <= 8 else counted(len(some), 'dataset')}"
-        for count, some in sorted(names.items())
-    )
-
-
-def _costs(results: Sequence[SplitResult]) -> list[str]:
-    """Return how the time of measuring compares with the time of training."""
-
-    def seconds(selected: Callable[[str], bool]) -> float:
-        measures = (item for result in results for item in result["measures"].items())
-        return float(sum(measure["seconds"] for key, measure in measures if selected(key)))
-
-    training = sum(result["training_seconds"] for result in results)
-    if not training:
-        return []
-    # The entropy difference repeats both its terms, which are not counted twice.
-    closed = seconds(lambda key: "hartley" not in key and key != "EU entropy")
-    notes = [
-        f"Training took {training:.0f} s; measuring without Hartley {closed:.2f} s, "
-        f"{100 * closed / training:.3f} % of it."
-    ]
-    hartley = seconds(lambda key: key == "EU hartley")
-    if hartley:
-        notes.append(
-            f"The generalized Hartley measure took {hartley:.1f} s, "
-            f"{100 * hartley / training:.3f} % of the training."
-        )
-    sampled = {result["dataset"] for result in results if result["hartley_error"] > 0}
-    if sampled:
-        worst = max(result["hartley_error"] for result in results)
-        notes.append(
-            f"Hartley is exact for up to 20 classes and sampled for {', '.join(sorted(sampled))}: "
-            f"standard error at most {worst:.2g} bits."
-        )
-    return notes
 
 
 def _blank(value: Any) -> Any:

@@ -46,6 +46,10 @@ PAPER: dict[tuple[str, str, str], Printed] = {
 }
 
 
+#: Numbers of datasets in the published table.
+PAPER_DATASETS = {"K<=10": 59, "K>10": 5}
+
+
 @dataclass(frozen=True)
 class Row:
     """One measure in one group of datasets; areas, AUC and MR in percent, times in seconds."""
@@ -150,3 +154,49 @@ def ties(
         return bool(gap == 0 or gap <= sem)
 
     return [tied(row) for row in rows]
+
+
+@dataclass(frozen=True)
+class PublishedCell:
+    """An area or a monotonicity ratio of the published table, and ours; both in percent."""
+
+    group: str
+    component: str
+    family: str
+    #: ``"area"`` or ``"mr"``.
+    quantity: str
+    ours: float
+    printed: float
+    #: Standard error of the printed mean: its standard deviation / sqrt(number of datasets).
+    standard_error: float
+
+    @property
+    def distance(self) -> float:
+        """Distance to the printed mean in its standard errors."""
+        return abs(self.ours - self.printed) / self.standard_error
+
+    @property
+    def name(self) -> str:
+        """Group, component, family and quantity, for sentences."""
+        quantity = "MR" if self.quantity == "mr" else self.quantity
+        return f"{self.group} {self.component} {self.family} {quantity}"
+
+
+def cells(rows: Iterable[Row]) -> list[PublishedCell]:
+    """Return the areas and monotonicity ratios that the paper prints, next to ours."""
+    found = []
+    for row in rows:
+        printed = PAPER.get((row.group, row.component, row.family))
+        if printed is None:
+            continue
+        root = math.sqrt(PAPER_DATASETS[row.group])
+        for quantity, ours in (("area", row.area_mean), ("mr", row.mr_mean)):
+            mean, sd = getattr(printed, quantity), getattr(printed, f"{quantity}_sd")
+            key = row.group, row.component, row.family
+            found.append(PublishedCell(*key, quantity, ours, mean, sd / root))
+    return found
+
+
+def mean_distance(found: Sequence[PublishedCell]) -> float:
+    """Return the mean distance of cells to the printed ones, in standard errors."""
+    return float(np.mean([cell.distance for cell in found]))

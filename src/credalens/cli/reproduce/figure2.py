@@ -5,55 +5,60 @@ from typing import Annotated
 
 import typer
 
-from credalens.cli.command_context import command_context, note
+from credalens.cli.command_context import command_context
 from credalens.cli.options import folder_option
-from credalens.cli.reading import ReadingOptions, without_unlabelled
+from credalens.cli.reading import ReadingOptions
 from credalens.cli.reproduce import _options
 
-EXAMPLES = "Example: credalens reproduce figure2 --predictions cifar10/"
+EXAMPLES = (
+    "Examples: credalens reproduce figure2 --predictions cifar10/; "
+    "credalens reproduce figure2 --predictions CIFAR-10=ten/ --predictions CIFAR-100=four/"
+)
 
 
 def command(
+    context: typer.Context,
     reading: ReadingOptions,
     predictions: Annotated[
-        str,
+        list[str],
         typer.Option(
-            help="Folder with one file per network, a file with all, or a quoted pattern."
+            metavar="[NAME=]PATH",
+            help="Folder with one file per network, a file with all, or a quoted pattern; may be "
+            "repeated.",
         ),
     ],
     batches: _options.Batches = 10,
     bins: _options.Bins = 30,
     measures: _options.Families = "hartley,entropy,tv",
-    out: Annotated[Path, folder_option("Folder for figure and tables.")] = Path(
+    out: Annotated[Path, folder_option("Folder for figures and tables.")] = Path(
         "credalens-figure2"
     ),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of sampled Hartley measures.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of sampled Hartley measures and of the halves.")
+    ] = 0,
 ) -> None:
-    """Figure 2: accuracy-rejection curves of an ensemble of networks.
+    """Figure 2: accuracy-rejection curves of ensembles of networks.
 
-    Prediction files are read as by credalens score. Rows without a label are left out.
+    Prediction files are read as by credalens score. Rows without a label are left out. An ensemble
+    with models that distort the uncertainty is also shown without them, and repaired.
     """
     from credalens._files import check_folder
     from credalens.experiments import figure2 as experiment
     from credalens.experiments.table2 import check_families
-    from credalens.io.opening import load
 
     with command_context():
         check_folder(out)
         families = check_families(measures)
-        ensemble = reading.open_files([predictions])
-        loaded, left_out = without_unlabelled(load(ensemble, reading.skip))
-        for text in ensemble.notes:
-            note(f"credalens: {text}")
-        if left_out:
-            note(f"credalens: {left_out} rows without a label are left out")
+        named = _options.named_paths(predictions)
         text = experiment.run(
-            loaded,
+            {name: _options.load_labelled(reading, path) for name, path in named.items()},
             out,
             batches=batches,
             bins=bins,
             families=families,
             seed=seed,
+            command=_options.command_line(context),
         )
     typer.echo(text)
-    typer.echo(f"wrote {out}/figure2.png, .pdf, .csv and .md", err=True)
+    names = ", ".join(f"figure2-{name}.png" for name in named)
+    typer.echo(f"wrote {out}/{names}, .pdf, figure2.csv and figure2.md", err=True)

@@ -8,6 +8,7 @@ import typer
 from credalens.cli.command_context import command_context, note
 from credalens.cli.options import folder_option
 from credalens.cli.reading import ReadingOptions
+from credalens.cli.reproduce import _options
 from credalens.experiments.human_labels import NAME
 
 EXAMPLES = (
@@ -16,6 +17,7 @@ EXAMPLES = (
 
 
 def command(
+    context: typer.Context,
     reading: ReadingOptions,
     predictions: Annotated[
         str,
@@ -57,6 +59,8 @@ def command(
             if "counts" not in archive:
                 raise ValueError(f"{annotators}: has no array counts; save it under this name")
             archive = archive["counts"]
-        text = experiment.run(loaded, archive, out, seed=seed)
+        text = experiment.run(
+            loaded, archive, out, seed=seed, command=_options.command_line(context)
+        )
     typer.echo(text)
     typer.echo(f"wrote {out}/{NAME}.png, .pdf, .csv and .md", err=True)

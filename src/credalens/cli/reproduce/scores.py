@@ -1,6 +1,5 @@
 """``credalens reproduce scores``."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from credalens.cli.command_context import command_context, note, progress
 from credalens.cli.options import folder_option
-from credalens.cli.reading import ReadingOptions, without_unlabelled
+from credalens.cli.reading import ReadingOptions
 from credalens.cli.reproduce import _options
 
 if TYPE_CHECKING:
@@ -21,11 +20,12 @@ EXAMPLES = (
 
 
 def command(
+    context: typer.Context,
     reading: ReadingOptions,
     predictions: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=PATH",
+            metavar="[NAME=]PATH",
             help="Predictions of an ensemble: a folder with one file per model, a file with all, "
             "or a quoted pattern; may be repeated.",
         ),
@@ -53,6 +53,7 @@ def command(
     out: Annotated[
         Path, folder_option("Folder for the page and the results of the finished splits.")
     ] = Path("credalens-scores"),
+    store: _options.Store = None,
     jobs: _options.Jobs = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of splits, forests and resamples.")] = 0,
     minutes: _options.Minutes = None,
@@ -74,14 +75,9 @@ def command(
         if not (predictions or ensemble or datasets or tasks):
             raise ValueError("nothing to compare; pass --predictions, --datasets or --tasks")
         sources = keel(datasets, data) if datasets else experiment.NO_SOURCES
-        named = _named(predictions or [])
-        loaded = {name: _load(reading, path) for name, path in named.items()}
+        named = _options.named_paths(predictions or [])
+        loaded = {name: _options.load_labelled(reading, path) for name, path in named.items()}
         notes = _add_trained(loaded, ensemble) if ensemble else []
-        options = {
-            "ensemble": ensemble, "datasets": datasets, "data": data, "equal": equal,
-            "tasks": tasks, "seed": seed,
-            **({"splits": splits, "members": members} if datasets else {}),
-        }  # fmt: skip
         order = experiment.pieces(sources, splits, equal, tasks)
         with progress("scores") as update:
             rows = {name: sources.sizes.get(dataset_of(name), 0) for name, _ in order}
@@ -96,12 +92,13 @@ def command(
             result = experiment.run(
                 loaded,
                 out,
+                store=store,
                 sources=sources,
                 splits=splits,
                 equal=equal,
                 tasks=tasks,
-                config=Config(seed=seed, members=members),
-                command=_command(named, options),
+                config=Config(seed=seed, members=members, space=experiment.SPACE),
+                command=_options.command_line(context),
                 notes=notes,
                 jobs=jobs or cpu_count(),
                 minutes=minutes,
@@ -112,31 +109,6 @@ def command(
         note(f"wrote {path}")
     if result.outcome.failures:
         raise typer.Exit(1)
-
-
-def _named(predictions: list[str]) -> dict[str, str]:
-    """Return the paths of the ensembles by name."""
-    found: dict[str, str] = {}
-    for text in predictions:
-        name, _, path = text.partition("=")
-        if not name.strip() or not path:
-            raise ValueError(f"--predictions: {text} has no name; pass NAME=PATH")
-        if name.strip() in found:
-            raise ValueError(f"--predictions: two are named {name.strip()}; pass different names")
-        found[name.strip()] = path
-    return found
-
-
-def _load(reading: ReadingOptions, path: str) -> "Predictions":
-    from credalens.io.opening import load
-
-    opened = reading.open_files([path])
-    loaded, left_out = without_unlabelled(load(opened, reading.skip))
-    for text in opened.notes:
-        note(f"credalens: {text}")
-    if left_out:
-        note(f"credalens: {left_out} rows without a label are left out")
-    return loaded
 
 
 def _add_trained(loaded: "dict[str, Predictions]", folder: Path) -> list[str]:
@@ -153,19 +125,3 @@ def _add_trained(loaded: "dict[str, Predictions]", folder: Path) -> list[str]:
         f"{name}: networks trained by `credalens reproduce figure3`, relative likelihoods from "
         f"{low:g} to {high:g}."
     ]
-
-
-def _command(named: Mapping[str, str], options: Mapping[str, object]) -> str:
-    """Return the command that repeats the run; folders without their parents."""
-    words = ["credalens reproduce scores"]
-    for name, path in named.items():
-        pattern = Path(path).name
-        if any(sign in pattern for sign in "*?["):
-            pattern = f"{Path(path).parent.name}/{pattern}"
-        words.append(f'--predictions "{name}={pattern}"')
-    for name, value in options.items():
-        if value is True:
-            words.append(f"--{name}")
-        elif value is not None and value is not False and value != "":
-            words.append(f"--{name} {value.name if isinstance(value, Path) else value}")
-    return " ".join(words)

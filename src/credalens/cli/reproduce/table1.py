@@ -7,11 +7,13 @@ import typer
 
 from credalens.cli.command_context import command_context, progress
 from credalens.cli.options import folder_option
+from credalens.cli.reproduce import _options
 
 EXAMPLES = "Example: credalens reproduce table1 -o results"
 
 
 def command(
+    context: typer.Context,
     out: Annotated[Path, folder_option("Folder for table and figure.")] = Path("credalens-table1"),
 ) -> None:
     """Table 1: how the computation time of each measure grows."""
@@ -22,7 +24,9 @@ def command(
     with command_context(), progress("table 1") as update:
         check_folder(out)
         text = experiment.run(
-            out, advance=lambda name: update(names.index(name) + 1, len(names), name)
+            out,
+            command=_options.command_line(context),
+            advance=lambda name: update(names.index(name) + 1, len(names), name),
         )
     typer.echo(text)
     typer.echo(f"wrote {out}/table1.txt, .md, .tex, .png, .pdf and table1_times.csv", err=True)

@@ -8,6 +8,7 @@ import typer
 from credalens.cli.command_context import command_context, note, progress
 from credalens.cli.options import folder_option
 from credalens.cli.reproduce import _options
+from credalens.experiments.forest_spaces import DEFAULT_SPACE, find_space
 
 EXAMPLES = (
     "Examples: credalens reproduce table2 --quick; "
@@ -16,17 +17,28 @@ EXAMPLES = (
 
 
 def command(
+    context: typer.Context,
     datasets: Annotated[
         str, typer.Option(help="Names separated by commas, 'all' (64) or 'small'.")
     ] = "all",
     splits: Annotated[int, typer.Option(min=1, help="Number of stratified 70/30 splits.")] = 10,
     members: _options.Forests = 10,
     bins: _options.Bins = 30,
+    space: _options.Space = DEFAULT_SPACE,
     measures: _options.Families = "hartley,entropy,tv",
     data: _options.KeelFolder = None,
     out: Annotated[
         Path, folder_option("Folder for the tables and the results of the finished splits.")
     ] = Path("credalens-table2"),
+    store: _options.Store = None,
+    timing: Annotated[
+        bool,
+        typer.Option(
+            "--timing",
+            help="Compute only the times of the measures, of one split per dataset in one process; "
+            "run it alone on an idle machine.",
+        ),
+    ] = False,
     jobs: _options.Jobs = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and the forests.")] = 0,
     minutes: _options.Minutes = None,
@@ -39,7 +51,9 @@ def command(
 ) -> None:
     """Table 2: rejection by each measure, random forests on tabular data.
 
-    An interrupted run continues when the command is started again.
+    An interrupted run continues when the command is started again. The paper does not state the
+    hyper-parameters of its forests; the default of --space is inferred by credalens reproduce
+    spaces.
     """
     from credalens.experiments import table2 as experiment
     from credalens.experiments.protocol import Config
@@ -50,6 +64,7 @@ def command(
         families = experiment.check_families(measures)
         sources = experiment.bundled() if quick else experiment.keel(datasets, data)
         splits = min(splits, experiment.QUICK_SPLITS) if quick else splits
+        config = Config(seed=seed, members=members, bins=bins, space=find_space(space).name)
         work = {name: _options.SPLIT_ROWS + rows for name, rows in sources.sizes.items()}
         with progress("table 2") as update:
             done = 0
@@ -57,14 +72,18 @@ def command(
             def advance(name: str, split: int) -> None:
                 nonlocal done
                 done += work[name]
-                update(done, splits * sum(work.values()), f"{name} {split}")
+                rounds = 1 if timing else splits
+                update(done, rounds * sum(work.values()), f"{name} {split}")
 
             result = experiment.run(
                 sources,
                 out,
+                store=store,
                 splits=splits,
-                config=Config(seed=seed, members=members, bins=bins),
+                config=config,
                 families=families,
+                timing=timing,
+                command=_options.command_line(context),
                 jobs=jobs or cpu_count(),
                 scheduler=scheduler,
                 minutes=minutes,
