@@ -17,7 +17,7 @@ import scipy
 
 from benchmarks.harness import markdown
 from credalens import _kernels
-from credalens._backend import num_threads
+from credalens._backend import get_num_threads
 
 SUITES = {
     "total_variation": "Total variation",
@@ -32,6 +32,7 @@ SUITES = {
     "selective": "Selective prediction",
     "decisions": "Decisions",
     "validity": "Validity",
+    "large_label_spaces": "Large label spaces and truncated predictions",
 }
 RESULTS = Path(__file__).parent / "results"
 
@@ -69,7 +70,7 @@ def main() -> int:
             "numpy": numpy.__version__,
             "scipy": scipy.__version__,
             "instruction_set": _kernels.instruction_set(),
-            "threads": num_threads(),
+            "threads": get_num_threads(),
         }
         record = {"facts": facts, "rows": [row.as_dict() for row in rows]}
         (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")

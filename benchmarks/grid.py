@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks import cases_hull, cases_sets, peers_probly
 from benchmarks.cells import measure, peak_megabytes
 from credalens import _kernels
-from credalens._backend import num_threads
+from credalens._backend import get_num_threads
 
 CASES = {case.name: case for case in (*cases_hull.CASES, *cases_sets.CASES)}
 RESULTS = Path(__file__).parent / "results"
@@ -55,7 +55,7 @@ def run(names=None, *, budget=BUDGET, most=None, memory=True, log=print):
         "seconds": round(time.time() - started),
         "load": [round(load, 1), round(os.getloadavg()[0], 1)],
         "instruction_set": _kernels.instruction_set(),
-        "threads": num_threads(),
+        "threads": get_num_threads(),
         "cpu": _cpu(),
         "versions": versions(),
     }

@@ -43,6 +43,21 @@ def seconds(function, repeat=5, least=0.2):
     return min(times)
 
 
+def cpu_seconds(function, repeat=5):
+    """Return the minimal CPU time of a call, over all threads, after a warm-up call.
+
+    Unlike the elapsed time, it does not count the time in which other processes run.
+    """
+    time.sleep(IDLE)
+    function()
+    times = []
+    for _ in range(repeat):
+        start = time.process_time()
+        function()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
 def once(function):
     """Return the time of a slow call and its result.
 

@@ -10,7 +10,7 @@ import credalens as cl
 from benchmarks import peers
 from benchmarks.harness import Row, once, seconds
 from credalens import _kernels
-from credalens._backend import num_threads
+from credalens._backend import get_num_threads
 
 
 def dirichlet(shape, dtype=np.float64, seed=0):
@@ -36,7 +36,7 @@ def _closed(Q):
 def _against_reading():
     n, M, K = 50_000, 10, 1000
     P = dirichlet((n, M, K), np.float32)
-    threads = num_threads()
+    threads = get_num_threads()
     read = seconds(lambda: peers.read_once(P, threads))
     for checked, limit in ((False, 3.0), (True, 4.5)):
         ours = seconds(lambda c=checked: _closed(cl.ConvexHull(P, validate=c)))
@@ -74,10 +74,10 @@ def _many_members():
     P = dirichlet((n, M, K))
     wide, plain = np.empty((2, n))
     ours = seconds(
-        lambda: _kernels.closed_forms(P, None, None, wide, None, num_threads()), repeat=3
+        lambda: _kernels.closed_forms(P, None, None, wide, None, get_num_threads()), repeat=3
     )
     other, _ = once(
-        lambda: _kernels.closed_forms(P, None, None, plain, None, num_threads(), method=1)
+        lambda: _kernels.closed_forms(P, None, None, plain, None, get_num_threads(), method=1)
     )
     return Row(
         f"EU ({n}, {M}, {K}) float64",
