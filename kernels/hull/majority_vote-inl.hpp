@@ -79,6 +79,7 @@ CREDALENS_INLINE int index_in_row(const T* row, int K, double largest) {
         if (any((Mask)equal)) break;
     }
     const Vec same = broadcast(largest);
+    y = y < K - kLanes ? y : K - kLanes;  // fewer than kLanes entries may be left
     for (;; y = y + 2 * kLanes <= K ? y + kLanes : K - kLanes) {
         const unsigned bits = equal_bits(load(row + y), same);
         if (bits) return y + __builtin_ctz(bits);
