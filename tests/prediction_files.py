@@ -1,6 +1,7 @@
 """Small prediction files in every format, and the commands that read them."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -22,11 +23,18 @@ def call(*arguments, code=0, **options):
     done = runner.invoke(app, [str(a) for a in arguments], **options)
     assert done.exit_code == code, (done.output, done.exception)
     if code:
+        message = without_core_warning(done.stderr)
         assert done.stdout == ""
-        assert "Traceback" not in done.stderr
-        assert done.stderr.startswith("credalens: ")
-        assert len(done.stderr.splitlines()) == 1, done.stderr
+        assert "Traceback" not in message
+        assert message.startswith("credalens: ")
+        assert len(message.splitlines()) == 1, message
     return done
+
+
+def without_core_warning(text):
+    """Return standard error as it is on a machine with a core for each of the workers."""
+    warning = r"credalens: warning: .* fewer workers or threads would be faster\n"
+    return re.sub(warning, "", text)
 
 
 def command(*arguments):

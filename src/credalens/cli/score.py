@@ -119,6 +119,16 @@ def command(
             write_report(report, collector, start, common.quiet)
 
 
+def _one_behind(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield each batch after the next one was read, so that errors of short files come first."""
+    last = next(batches, None)
+    for batch in batches:
+        yield last
+        last = batch
+    if last is not None:
+        yield last
+
+
 def _check_report(path: Path, incomplete: bool) -> None:
     """Raise an error before any computation if the report cannot be written."""
     from credalens._html import check_path
@@ -259,7 +269,7 @@ class ScoreTask:
         from credalens.io.tables import write_csv, write_jsonl
 
         write: Callable[[Iterator[Any], Any], None] = write_csv if to == "csv" else write_jsonl
-        write((batch for _, batch, _ in self._batches()), sys.stdout.buffer)
+        write(_one_behind(batch for _, batch, _ in self._batches()), sys.stdout.buffer)
         sys.stdout.buffer.flush()
         write_skipped(self.predictions.skipped, skipped_path(None))
 
