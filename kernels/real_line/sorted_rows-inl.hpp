@@ -3,26 +3,68 @@
 #include "simd/transpose-inl.hpp"
 #include "hull/pairs-inl.hpp"
 
-// Orders v[i] and v[i + distance] for `count` consecutive i.
-CREDALENS_INLINE void exchange_run(Vec* v, int count, int distance) {
-    for (int i = 0; i < count; ++i) {
-        const Vec a = v[i], b = v[i + distance];
-        v[i] = min(a, b);
-        v[i + distance] = max(a, b);
+CREDALENS_INLINE void exchange(Vec& a, Vec& b) {
+    const Vec x = a, y = b;
+    a = min(x, y);
+    b = max(x, y);
+}
+
+// A network for eight vectors with 19 exchanges (Batcher), in registers.
+CREDALENS_INLINE void sort_eight(Vec* to) {
+    Vec v[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) v[i] = to[i];
+    constexpr int kPairs[19][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6},
+                                   {5, 7}, {1, 2}, {5, 6}, {0, 4}, {1, 5}, {2, 6}, {3, 7},
+                                   {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}};
+#pragma GCC unroll 19
+    for (int i = 0; i < 19; ++i) exchange(v[kPairs[i][0]], v[kPairs[i][1]]);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) to[i] = v[i];
+}
+
+// Orders i with i + 2 h and then with i + h in blocks of 4 h, so that each vector is loaded once.
+CREDALENS_INLINE void exchange_twice(Vec* v, int n, int h) {
+    for (int start = 0; start + h < n; start += 4 * h) {
+        Vec* w = v + start;
+        const int size = n - start;
+        int i = 0;
+        for (; i < h && i + 3 * h < size; ++i) {
+            Vec a = w[i], b = w[i + h], c = w[i + 2 * h], d = w[i + 3 * h];
+            exchange(a, c), exchange(b, d), exchange(a, b), exchange(c, d);
+            w[i] = a, w[i + h] = b, w[i + 2 * h] = c, w[i + 3 * h] = d;
+        }
+        for (; i < h && i + h < size; ++i) {
+            if (i + 2 * h < size) exchange(w[i], w[i + 2 * h]);
+            exchange(w[i], w[i + h]);
+        }
     }
 }
 
-// Sorts n vectors, each lane on its own, by merge exchange (Knuth, The Art of Computer Programming
-// 3, algorithm 5.2.2M): a sorting network, which has no branches on the data.
-CREDALENS_INLINE void sort_lanes(Vec* v, int n) {
-    int top = 1;
-    while (2 * top < n) top *= 2;
-    for (int p = n > 1 ? top : 0; p > 0; p /= 2) {
-        for (int q = top, r = 0, d = p;; d = q - p, q /= 2, r = p) {
-            for (int i = r; i + d < n; i += 2 * p)
-                exchange_run(v + i, p < n - d - i ? p : n - d - i, d);
-            if (q == p) break;
+// Sorts n vectors, each lane on its own, by a bitonic network, which has no branches on the data:
+// blocks of eight, then merges of two sorted blocks. All exchanges put the larger one behind, so
+// that entries from n on, which would be infinite, stay where they are and are left out.
+void sort_lanes(Vec* v, int n) {
+    int i = 0;
+    for (; i + 8 <= n; i += 8) sort_eight(v + i);
+    for (int last = n - 1; last > i; --last)
+        for (int k = i; k < last; ++k) exchange(v[k], v[k + 1]);
+    for (int k = 8; k < n; k *= 2) {
+        for (int start = 0; start + k < n; start += 2 * k) {
+            const int end = start + 2 * k;
+            for (int at = end - n > 0 ? end - n : 0; at < k; ++at)
+                exchange(v[start + at], v[end - 1 - at]);
         }
+        int h = k / 2;
+        bool odd = false;  // whether the number of the distances k / 2, ..., 1 is
+        for (int d = h; d > 0; d /= 2) odd = !odd;
+        if (odd) {
+            for (int start = 0; start + h < n; start += 2 * h)
+                for (int at = 0; at < h && start + at + h < n; ++at)
+                    exchange(v[start + at], v[start + at + h]);
+            h /= 2;
+        }
+        for (; h > 0; h /= 4) exchange_twice(v, n, h / 2);
     }
 }
 

@@ -92,7 +92,7 @@ class RealQueries(MemberArrays):
         >>> import credalens as cl
         >>> found = cl.RealHull.from_normal([0.0, 4.0], [1.0, 2.0]).minimax()
         >>> print(f"{found.prediction:.4f} {found.risk:.4f} {found.weights.round(2)}")
-        1.9009 2.5151 [0.4 0.6]
+        2.1950 2.2049 [0.39 0.61]
         """
         return MinimaxPrediction(*self._minimax(), self._minimax_weights())
 
