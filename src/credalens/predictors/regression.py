@@ -22,6 +22,7 @@ from credalens import _validation
 from credalens._backend import Array
 from credalens._warnings import warn_caller
 from credalens.evaluation.arguments import fraction
+from credalens.evaluation.real_scores import POINTS, predictions
 from credalens.measures import quantify
 from credalens.predictors import members as _members
 from credalens.predictors import predictive
@@ -36,7 +37,6 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 #: Hyper-parameters that the default forests are drawn from.
 MIN_SAMPLES_LEAF = (5, 10, 20)
 MAX_FEATURES = (1 / 3, 2 / 3, 1.0)
-POINTS = ("mean", "median", "minimax")
 #: Rows on which the members are compared.
 COMPARED_ROWS = 100
 
@@ -286,9 +286,7 @@ class CredalEnsembleRegressor(MemberComposition, RegressorMixin, CredalEstimator
         return np.stack(parts, axis=1).astype(np.float64, copy=False)
 
     def _point(self, Q: RealHull) -> Array:
-        if self.point == "minimax":
-            return np.asarray(Q.minimax().prediction)
-        return np.asarray(Q.quantiles(0.5) if self.point == "median" else Q.center())
+        return predictions(Q, self.point)
 
     def predict(self, X: Any) -> Array:
         """Return one number for each instance, as selected by ``point``.
