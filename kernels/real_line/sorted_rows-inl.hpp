@@ -43,7 +43,7 @@ CREDALENS_INLINE void exchange_twice(Vec* v, int n, int h) {
 
 // Sorts n vectors, each lane on its own, by a bitonic network, which has no branches on the data:
 // blocks of eight, then merges of two sorted blocks. All exchanges put the larger one behind, so
-// that entries from n on, which would be infinite, stay where they are and are left out.
+// that entries from n on, which would be infinite, are never moved and are left out.
 void sort_lanes(Vec* v, int n) {
     int i = 0;
     for (; i + 8 <= n; i += 8) sort_eight(v + i);

@@ -8,7 +8,8 @@ import numpy as np
 
 from credalens._backend import Array, TensorT, concrete_values, native
 from credalens._warnings import warn_caller
-from credalens.distances import DEFAULT, Distance, distance_on
+from credalens.distances import Distance
+from credalens.distances.real_wasserstein import DEFAULT, distance_on
 from credalens.measures.results import Interval
 from credalens.sets import SetLike, real_or_set_function
 from credalens.sets.hull import tv_of_array

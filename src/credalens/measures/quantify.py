@@ -7,8 +7,8 @@ from typing import Any, overload
 
 from credalens import _validation
 from credalens._backend import Array, TensorT
-from credalens.distances import DEFAULT, NAMES, Distance, distance_on
-from credalens.distances.real_wasserstein import REAL_NAME
+from credalens.distances import NAMES, Distance
+from credalens.distances.real_wasserstein import DEFAULT, REAL_NAME, distance_on
 from credalens.measures.entropy import Base
 from credalens.measures.families import COMPONENTS, FAMILY_TABLE, SharedQueries
 from credalens.measures.results import ComponentErrors, Interval, Uncertainty

@@ -5,6 +5,10 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+# The representations of RealHull register themselves.
+import credalens.sets.real_normals
+import credalens.sets.real_quantiles
+import credalens.sets.real_samples  # noqa: F401
 from credalens import _backend, _validation
 from credalens.sets.adapters import is_probly
 from credalens.sets.base import CredalSet
@@ -18,9 +22,6 @@ from credalens.sets.ordinal_ball import OrdinalBall
 from credalens.sets.possibility import Possibility
 from credalens.sets.probly import from_probly
 from credalens.sets.real_hull import RealHull
-from credalens.sets.real_normals import RealNormals
-from credalens.sets.real_quantiles import RealQuantiles
-from credalens.sets.real_samples import RealSamples
 from credalens.sets.real_validation import raise_not_real
 from credalens.sets.topk_hull import TopKHull
 from credalens.sets.total_variation_ball import TotalVariationBall
@@ -40,9 +41,6 @@ __all__ = [
     "Possibility",
     "ProbabilityIntervals",
     "RealHull",
-    "RealNormals",
-    "RealQuantiles",
-    "RealSamples",
     "TopKHull",
     "TotalVariationBall",
     "as_credal_set",
