@@ -33,6 +33,7 @@ SUITES = {
     "decisions": "Decisions",
     "validity": "Validity",
     "large_label_spaces": "Large label spaces and truncated predictions",
+    "real_line": "Real-valued targets",
 }
 RESULTS = Path(__file__).parent / "results"
 

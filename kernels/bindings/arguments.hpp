@@ -48,6 +48,7 @@ void bind_events(nanobind::module_& m);
 void bind_evaluation(nanobind::module_& m);
 void bind_hull(nanobind::module_& m);
 void bind_line(nanobind::module_& m);
+void bind_real_line(nanobind::module_& m);
 void bind_second_order(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 void bind_topk(nanobind::module_& m);

@@ -48,6 +48,7 @@ NB_MODULE(_kernels, m) {
     bind_events(m);
     bind_boxes(m);
     bind_line(m);
+    bind_real_line(m);
     bind_second_order(m);
     bind_evaluation(m);
     bind_topk(m);

@@ -366,3 +366,53 @@ def topk_second_order(
     threads: int,
 ) -> None: ...
 def antitonic_regression(values: _Out, result: _Out, threads: int) -> None: ...
+def sample_uncertainty(
+    samples: _Float,
+    total: _Out | None,
+    lower: _Out | None,
+    gap: _Out | None,
+    decision: _Out | None,
+    diameter: _Out | None,
+    weights: _Out | None,
+    threads: int,
+) -> None: ...
+def piecewise_uncertainty(
+    values: _Float,
+    levels: _Out,
+    total: _Out | None,
+    lower: _Out | None,
+    gap: _Out | None,
+    decision: _Out | None,
+    diameter: _Out | None,
+    weights: _Out | None,
+    threads: int,
+) -> None: ...
+def normal_uncertainty(
+    parameters: _Float,
+    total: _Out | None,
+    lower: _Out | None,
+    gap: _Out | None,
+    decision: _Out | None,
+    diameter: _Out | None,
+    weights: _Out | None,
+    threads: int,
+) -> None: ...
+def sample_quantiles(
+    samples: _Float, weights: _Out | None, wanted: _Out, quantiles: _Out, threads: int
+) -> None: ...
+def piecewise_quantiles(
+    values: _Float,
+    levels: _Out,
+    weights: _Out | None,
+    wanted: _Out,
+    quantiles: _Out,
+    threads: int,
+) -> None: ...
+def normal_quantiles(
+    parameters: _Float,
+    z: _Out,
+    weights: _Out | None,
+    wanted: _Out,
+    quantiles: _Out,
+    threads: int,
+) -> None: ...

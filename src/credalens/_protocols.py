@@ -81,3 +81,13 @@ class CredalSetLike(Protocol):
 
     def tv_errors(self) -> tuple[Any, Any, Any, Any] | None:
         """Return the errors of total, both aleatoric ends and epistemic uncertainty (TV)."""
+
+
+class RealHullLike(Protocol):
+    """What a distance needs of a hull on the real line (see `credalens.sets.RealHull`)."""
+
+    def wasserstein_uncertainty(self, *, epistemic: bool = True) -> tuple[Any, Any, Any, Any, Any]:
+        """Return total, both aleatoric ends, epistemic if requested, and the certified error."""
+
+    def wasserstein_diameter(self) -> tuple[Any, Any]:
+        """Return certified bounds of the largest distance of two members."""

@@ -9,6 +9,7 @@ import typer
 
 from credalens.cli.command_context import note, progress
 from credalens.cli.evaluate_output import FILES, print_evaluation, print_guarantees, write_files
+from credalens.cli.evaluate_regression import evaluate_regression
 from credalens.cli.options import (
     CommonOptions,
     EnsembleInputs,
@@ -17,6 +18,7 @@ from credalens.cli.options import (
     examples,
 )
 from credalens.cli.predictions import open_predictions, skipped_path, write_skipped
+from credalens.cli.regression import RegressionOptions
 
 if TYPE_CHECKING:
     from credalens.engine.results import ScoreDataset
@@ -35,6 +37,7 @@ EXAMPLES = (
         "credalens evaluate 'runs/*.npz' --measures tv,entropy -o evaluation",
         "credalens evaluate 'runs/*.npz' --metrics aurc,eaurc,auroc",
         "credalens evaluate model_*.csv --labels truth.csv --target-accuracy 0.99",
+        "credalens evaluate --regression model_*.csv --labels truth.csv --loss squared",
     )
     + """
 The guarantee: one fifth of the labelled rows, drawn at random, proposes thresholds. On the other
@@ -50,13 +53,14 @@ def command(
     inputs: EnsembleInputs,
     measure_options: MeasureOptions,
     common: CommonOptions,
+    regression: RegressionOptions,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Folder for evaluation.csv, rejection_curves.png and, with --target-accuracy, "
-            "guarantee.csv.",
+            help="Folder for evaluation.csv, rejection_curves.png (with --regression "
+            "risk_curves.png) and, with --target-accuracy, guarantee.csv.",
             show_default="print only",
         ),
     ] = None,
@@ -89,6 +93,13 @@ def command(
         int | None,
         typer.Option(min=0, help="Seed of the resamples and the split.", show_default="0"),
     ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="With --regression, the error of a prediction: absolute or squared.",
+            show_default="absolute",
+        ),
+    ] = None,
 ) -> None:
     """Evaluate how well each score finds the errors. Labels are required.
 
@@ -104,6 +115,11 @@ def command(
     With --target-accuracy: the largest share of the predictions whose accuracy is at least the
     target at the given confidence level, and the threshold to apply to new predictions.
 
+    With --regression, --labels has the true values. The tables have the mean absolute or squared
+    error of the remaining rows, and the prediction-rejection ratio PRR: 1 if the score orders the
+    rows by their errors, 0 for a random order. Baselines are variance_total, variance_aleatoric and
+    variance_epistemic, those of the models as a sample.
+
     A folder written by score --engine dask is evaluated from its scores, for any number of rows.
     Above 10 million rows there are no bootstrap intervals, and a guarantee is computed from a
     random sample of about that size.
@@ -115,6 +131,10 @@ def command(
 
     with common.context():
         shown = _selected_metrics(metrics)
+        if not regression.regression:
+            regression.check_unused()
+            if loss is not None:
+                raise ValueError("--loss: applies to --regression; pass both, or neither")
         if score is not None and target_accuracy is None:
             raise ValueError("--score: applies to --target-accuracy; pass both, or neither")
         if not bootstrap and target_accuracy is None:
@@ -135,6 +155,16 @@ def command(
         settings: dict[str, Any] = {
             "n_bins": bins, "n_resamples": bootstrap, "confidence": confidence, "random_state": seed
         }  # fmt: skip
+        if regression.regression:
+            of_classes = {"--target-accuracy": target_accuracy, "--score": score}
+            for option, given in of_classes.items():
+                if given is not None:
+                    raise ValueError(f"{option}: applies to classes; omit it, or --regression")
+            evaluate_regression(
+                regression, inputs, measure_options, common, output,
+                None if metrics == DEFAULT_METRICS else shown, loss or "absolute", settings,
+            )  # fmt: skip
+            return
         if is_score_folder(inputs.files):
             for option in (*changed_options(inputs), *changed_options(measure_options)):
                 if option not in ("--labels", "--ignore-label"):

@@ -26,9 +26,11 @@ class ReadingOptions:
     labels: Annotated[
         str | None,
         typer.Option(
+            "--labels",
+            "--targets",
             help="File of true classes: one label per row, or one number per class (one-hot rows, "
             "distributions, counts), in any format of predictions or as text. If it has ids, "
-            "labels are matched by them, and rows may lack one."
+            "labels are matched by them, and rows may lack one.",
         ),
     ] = None
     ignore_label: Annotated[
@@ -143,14 +145,14 @@ class ReadingOptions:
         return open_ensemble(
             files,
             options=ReadOptions(
-                _split_columns(self.columns),
+                split_columns(self.columns),
                 self.label_column,
                 self.id_column,
                 self.header,
                 self.format,
                 self.key,
                 self.label_key,
-                _split_axes(self.axes),
+                split_axes(self.axes),
             ),
             labels=labels,
             class_names=_read_names(self.class_names),
@@ -183,7 +185,8 @@ class ReadingOptions:
         return {name: str(getattr(self, name)) for name in DEPENDS}
 
 
-def _split_axes(text: str | None) -> tuple[str, ...] | None:
+def split_axes(text: str | None) -> tuple[str, ...] | None:
+    """Return the names of axes of the option ``--axes``."""
     return None if text is None else tuple(part.strip().lower() for part in text.split(","))
 
 
@@ -193,7 +196,8 @@ def _numbers(part: str) -> list[str] | None:
     return [str(i) for i in range(int(span[1]), int(span[2]) + 1)] if span else None
 
 
-def _split_columns(text: str | None) -> tuple[str, ...] | None:
+def split_columns(text: str | None) -> tuple[str, ...] | None:
+    """Return the columns of the option ``--columns``."""
     if text is None:
         return None
     names: list[str] = []

@@ -17,6 +17,7 @@ from credalens.cli.predictions import (
     skipped_path,
     write_skipped,
 )
+from credalens.cli.regression import RegressionOptions, open_regression
 from credalens.cli.score_dask import EngineOptions, score_partitions
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ EXAMPLES = examples(
     "credalens score big.npy -o scores.parquet --resume",
     "credalens score runs --labels truth.csv -o scores.csv --report report.html",
     "credalens score predictions.parquet/ --engine dask --workers 8 -o scores",
+    "credalens score --regression model_*.csv --labels truth.csv -o scores.csv",
     "zcat probs.csv.gz | credalens score - --format csv > scores.csv",
 )
 
@@ -38,6 +40,7 @@ def command(
     measure_options: MeasureOptions,
     common: CommonOptions,
     engine: EngineOptions,
+    regression: RegressionOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -81,6 +84,10 @@ def command(
     than tv start with the name of the distance. Totals of the scoring rules are intervals too
     (scoring:brier_total_lower, ...).
 
+    With --regression the columns are: prediction, wasserstein_total, wasserstein_aleatoric_lower,
+    wasserstein_aleatoric_upper (which equals the total), wasserstein_epistemic, variance_total,
+    variance_aleatoric, variance_epistemic and, with true values, target and absolute_error.
+
     Files are read in chunks and may be larger than memory. The output appears when it is complete.
     Rows are numbered from zero.
     """
@@ -94,6 +101,10 @@ def command(
         for option, value in (("--to", to), ("--top", top)):
             if output is not None and value is not None:
                 raise ValueError(f"{option}: applies to standard output; omit it, or -o")
+        if regression.regression:
+            _refuse_for_regression(report, engine.is_dask)
+        else:
+            regression.check_unused()
         if report is not None:
             inputs.refuse_for_report()
             _check_report(report, resume or engine.is_dask)
@@ -103,7 +114,14 @@ def command(
         if output is not None:
             check_output(output)
         outputs = (output, skipped_path(output), report)
-        predictions = open_predictions(inputs, measure_options, common, *outputs, summary=summary)
+        if regression.regression:
+            predictions = open_regression(
+                regression, inputs, measure_options, common, *outputs, summary=summary
+            )
+        else:
+            predictions = open_predictions(
+                inputs, measure_options, common, *outputs, summary=summary
+            )
         collector = None if report is None else make_collector(predictions)
         task = ScoreTask(predictions, collector)
         if output is not None:
@@ -127,6 +145,12 @@ def _one_behind(batches: Iterator[Any]) -> Iterator[Any]:
         last = batch
     if last is not None:
         yield last
+
+
+def _refuse_for_regression(report: Path | None, is_dask: bool) -> None:
+    for option, given in (("--report", report is not None), ("--engine dask", is_dask)):
+        if given:
+            raise ValueError(f"{option}: does not support --regression; omit one of them")
 
 
 def _check_report(path: Path, incomplete: bool) -> None:

@@ -205,6 +205,15 @@ class Distance(ABC):
         """
         return None
 
+    def total_and_error(self, Q: CredalSetLike) -> tuple[Any, Any]:
+        """Return `total` and its certified error, None if it is exact."""
+        errors = self.component_errors(Q)
+        return self.total(Q), None if errors is None else errors[0]
+
+    def relative_error(self, error: Any, value: Any) -> Any:
+        """Return an error of a value as a share of what is large: here 1, of probabilities."""
+        return error
+
     def imprecision(self, Q: CredalSetLike) -> tuple[Any, Any]:
         """Return the maximum mean imprecision, and an upper bound of its error.
 

@@ -10,6 +10,7 @@ from credalens.evaluation.likelihood import trim
 from credalens.evaluation.ood import OODComparison, OODScores, ood_scores
 from credalens.evaluation.reasons import Reason, reasons
 from credalens.evaluation.rejection import RejectionCurve, rejection_curve, rejection_order
+from credalens.evaluation.risk_curve import RiskCurve, risk_curve
 from credalens.evaluation.scorer import SelectiveScorer, make_selective_scorer
 from credalens.evaluation.selective import (
     GroupedSelectiveMetrics,
@@ -28,6 +29,7 @@ __all__ = [
     "OODScores",
     "Reason",
     "RejectionCurve",
+    "RiskCurve",
     "ScoreComparison",
     "SelectiveMetrics",
     "SelectiveScorer",
@@ -43,6 +45,7 @@ __all__ = [
     "reasons",
     "rejection_curve",
     "rejection_order",
+    "risk_curve",
     "selective_metrics",
     "trim",
 ]

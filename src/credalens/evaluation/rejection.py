@@ -151,6 +151,14 @@ def rejection_curve(
     array([0.75, 0.75, 0.75, 0.75])
     """
     losses = instance_losses(y_true, y_pred, loss, ("y_true", "y_pred"))
+    curve, retained = points_of_curve(losses, score, n_bins, sample_weight, ties)
+    return RejectionCurve(np.arange(n_bins) / n_bins, curve.quality_at(retained))
+
+
+def points_of_curve(
+    losses: Array, score: Any, n_bins: int, sample_weight: Any, ties: str
+) -> tuple[RiskCoverage, Array]:
+    """Return the risk-coverage curve of a score, and the weight that is retained at each point."""
     bins = _validation.whole_number(n_bins, "n_bins", least=2)
     _validation.one_of(ties, "ties", TIES)
     keys = score_keys(score)
@@ -159,8 +167,7 @@ def rejection_curve(
     losses, weights, keys = drop_weightless(losses, weights, keys)
     curve = RiskCoverage.from_instances(losses, weights, *retention_order(keys, ties))
     total = float(curve.end_weight[-1])
-    retained = total - rejected_counts(int(total) if total.is_integer() else total, bins)
-    return RejectionCurve(np.arange(bins) / bins, curve.quality_at(retained))
+    return curve, total - rejected_counts(int(total) if total.is_integer() else total, bins)
 
 
 def rejected_counts(n: float, n_bins: int) -> NDArray[Any]:

@@ -54,7 +54,7 @@ class SelectiveMetrics(TableResult):
     aurc: float
     #: Excess of `aurc` over that of the oracle, which orders by the losses.
     eaurc: float
-    #: Area under the accuracy-rejection curve, ``1 - aurc``.
+    #: Area under the accuracy-rejection curve, ``1 - aurc``; for losses between 0 and 1.
     auarc: float
     #: Area under the generalized risk-coverage curve.
     augrc: float
@@ -277,6 +277,12 @@ def selective_metrics(
     eaugrc  0.0625
     prr     0.5714
     auroc     0.75
+
+    Real-valued targets, with the absolute error in the unit of the target:
+
+    >>> m = cl.selective_metrics([1.0, 2.0, 4.0], [1.5, 2.0, 3.0], [2, 1, 3], loss="absolute")
+    >>> m.risk, round(m.aurc, 4), m.prr
+    (0.5, 0.25, 1.0)
 
     The order of equal scores does not matter, and any bounded loss can be used:
 

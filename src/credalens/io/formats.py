@@ -106,7 +106,7 @@ def is_output(path: Path) -> bool:
         return False  # reported when it is opened
     if any(known <= names for known in OUTPUT_COLUMNS):
         return True
-    scores = names - {"row", "id", "n_members", "prediction", "label", "correct"}
+    scores = names - {"row", "id", "n_members", "prediction", "label", "correct", "target"}
     return "prediction" in names and bool(scores) and all(map(_is_score, scores))
 
 

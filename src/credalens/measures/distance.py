@@ -8,9 +8,10 @@ import numpy as np
 
 from credalens._backend import Array, TensorT, concrete_values, native
 from credalens._warnings import warn_caller
-from credalens.distances import Distance, as_distance
+from credalens.distances import Distance
+from credalens.distances.real_wasserstein import DEFAULT, distance_on
 from credalens.measures.results import Interval
-from credalens.sets import SetLike, set_function
+from credalens.sets import SetLike, real_or_set_function
 from credalens.sets.hull import tv_of_array
 
 #: Certified errors above this raise a warning.
@@ -48,22 +49,24 @@ def total_uncertainty(
 def total_uncertainty(
     Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
 ) -> tuple[Any, Any]: ...
-@set_function(numpy_fast_path=_total_of_array)
+@real_or_set_function(numpy_fast_path=_total_of_array)
 def total_uncertainty(
-    Q: Any, distance: str | Distance = "tv", *, return_error: bool = False
+    Q: Any, distance: str | Distance = DEFAULT, *, return_error: bool = False
 ) -> Any:
     """Return the distance of the set from full certainty, ``min_y max_{p in Q} d(p, delta_y)``.
 
     Parameters
     ----------
-    Q : credal set, or array-like of shape (..., M, K)
+    Q : credal set, RealHull, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or Distance, default="tv"
         The distance between distributions, or its name (`credalens.distances.as_distance`), such as
-        ``"tv"`` or ``"ordinal"`` (Wasserstein on 0, ..., K-1).
+        ``"tv"`` or ``"ordinal"`` (Wasserstein on 0, ..., K-1). A `RealHull` has ``"wasserstein"``,
+        which is its default.
     return_error : bool, default=False
         Also return the certified error, ``(...)``: 0 except for truncated predictions
-        (`ConvexHull.from_topk`).
+        (`ConvexHull.from_topk`) and for a `RealHull`, where it is that of a convex minimum over one
+        variable.
 
     Returns
     -------
@@ -86,18 +89,21 @@ def total_uncertainty(
     >>> round(float(cl.total_uncertainty([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]], "ordinal")), 3)
     0.6
     """
-    geometry = as_distance(distance, Q.n_classes)
-    value, errors = geometry.total(Q), geometry.component_errors(Q)
+    geometry = distance_on(Q, distance)
+    value, error = geometry.total_and_error(Q)
     if return_error:
-        return value, native.zeros_like(value) if errors is None else errors[0]
-    if errors is not None:
-        warn_of_error(errors[0], "total uncertainty")
+        return value, native.zeros_like(value) if error is None else error
+    if error is not None:
+        warn_of_error(geometry.relative_error(error, value), "total uncertainty")
     return value
 
 
 @overload
 def aleatoric_uncertainty(
-    Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+    Q: SetLike | TensorT,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[False] = ...,
 ) -> Interval: ...
 @overload
 def aleatoric_uncertainty(
@@ -107,15 +113,15 @@ def aleatoric_uncertainty(
 def aleatoric_uncertainty(
     Q: SetLike, distance: str | Distance = ..., *, return_error: Literal[True]
 ) -> tuple[Interval, Array]: ...
-@set_function(numpy_fast_path=_aleatoric_of_array)
+@real_or_set_function(numpy_fast_path=_aleatoric_of_array)
 def aleatoric_uncertainty(
-    Q: Any, distance: str | Distance = "tv", *, return_error: bool = False
+    Q: Any, distance: str | Distance = DEFAULT, *, return_error: bool = False
 ) -> Any:
     """Return the interval of ``min_y d(p, delta_y)`` over the members p of the set.
 
     Parameters
     ----------
-    Q : credal set, or array-like of shape (..., M, K)
+    Q : credal set, RealHull, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or Distance, default="tv"
         The distance between distributions; see `total_uncertainty`.
@@ -148,10 +154,11 @@ def aleatoric_uncertainty(
     >>> cl.aleatoric_uncertainty([[0.9, 0.1], [0.2, 0.8]]).upper
     np.float64(0.5)
     """
-    lower, upper, error = as_distance(distance, Q.n_classes).aleatoric(Q)
+    geometry = distance_on(Q, distance)
+    lower, upper, error = geometry.aleatoric(Q)
     if return_error:
         return Interval(lower, upper), error
-    warn_of_error(error, "aleatoric uncertainty")
+    warn_of_error(geometry.relative_error(error, upper), "aleatoric uncertainty")
     return Interval(lower, upper)
 
 
@@ -167,15 +174,15 @@ def epistemic_uncertainty(
 def epistemic_uncertainty(
     Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
 ) -> tuple[Any, Any]: ...
-@set_function(numpy_fast_path=_epistemic_of_array)
+@real_or_set_function(numpy_fast_path=_epistemic_of_array)
 def epistemic_uncertainty(
-    Q: Any, distance: str | Distance = "tv", *, return_error: bool = False
+    Q: Any, distance: str | Distance = DEFAULT, *, return_error: bool = False
 ) -> Any:
     """Return half the diameter of the set, ``max_{p, q in Q} d(p, q) / 2``.
 
     Parameters
     ----------
-    Q : credal set, or array-like of shape (..., M, K)
+    Q : credal set, RealHull, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     distance : str or Distance, default="tv"
         The distance between distributions; see `total_uncertainty`.
@@ -207,7 +214,7 @@ def epistemic_uncertainty(
     >>> round(float(cl.epistemic_uncertainty([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])), 3)
     0.1
     """
-    geometry = as_distance(distance, Q.n_classes)
+    geometry = distance_on(Q, distance)
     errors = geometry.component_errors(Q)
     if errors is not None:
         value = geometry.epistemic(Q)

@@ -189,6 +189,8 @@ class Family:
     intervals: frozenset[str] = frozenset()
     #: Whether results have one number per class, ``(..., K)``.
     by_class: bool = False
+    #: Whether it is also defined for real-valued targets, by the queries of `RealHull`.
+    on_real_line: bool = False
 
 
 _SCORING = frozenset({"total", "aleatoric"})
@@ -200,7 +202,7 @@ FAMILY_TABLE: dict[str, Family] = {
         Family("entropy", _entropy),
         Family("hartley", _hartley),
         Family("information", _information),
-        Family("variance", _second_order("brier")),
+        Family("variance", _second_order("brier"), on_real_line=True),
         Family("zero_one", _zero_one),
         Family("spherical", _second_order("spherical")),
         Family("second_order_distance", _second_order_distance),

@@ -7,11 +7,12 @@ from typing import Any, overload
 
 from credalens import _validation
 from credalens._backend import Array, TensorT
-from credalens.distances import NAMES, Distance, as_distance
+from credalens.distances import NAMES, Distance
+from credalens.distances.real_wasserstein import DEFAULT, REAL_NAME, distance_on
 from credalens.measures.entropy import Base
 from credalens.measures.families import COMPONENTS, FAMILY_TABLE, SharedQueries
 from credalens.measures.results import ComponentErrors, Interval, Uncertainty
-from credalens.sets import CredalSet, SetLike, set_function
+from credalens.sets import SetLike, real_or_set_function
 from credalens.sets.hull import tv_of_array
 
 __all__ = ["COMPONENTS", "FAMILIES", "FAMILY_NAMES", "quantify"]
@@ -19,6 +20,8 @@ __all__ = ["COMPONENTS", "FAMILIES", "FAMILY_NAMES", "quantify"]
 #: Families by name; "tv" stands for any distance.
 FAMILIES = ("tv", *FAMILY_TABLE)
 FAMILY_NAMES = frozenset({*NAMES, *FAMILIES})
+#: Names for a `RealHull`.
+REAL_MEASURES = (REAL_NAME, *(name for name, one in FAMILY_TABLE.items() if one.on_real_line))
 _HARTLEY_OPTIONS = frozenset({"method", "n_samples", "rtol"})
 
 
@@ -48,10 +51,10 @@ def quantify(
     random_state: Any = ...,
     **hartley: Any,
 ) -> dict[str | Distance, Uncertainty]: ...
-@set_function(numpy_fast_path=_quantify_array)
+@real_or_set_function(numpy_fast_path=_quantify_array)
 def quantify(
     Q: Any,
-    measure: str | Distance | Sequence[str | Distance] = "tv",
+    measure: str | Distance | Sequence[str | Distance] = DEFAULT,
     *,
     base: Base = 2,
     random_state: Any = None,
@@ -61,10 +64,11 @@ def quantify(
 
     Parameters
     ----------
-    Q : credal set, or array-like of shape (..., M, K)
+    Q : credal set, RealHull, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
     measure : str, distance, or a sequence of these, default="tv"
-        The family of measures; see Notes. A distance or its name, or one of
+        The family of measures; see Notes. For a `RealHull`, ``"wasserstein"``, the default, or
+        ``"variance"``; otherwise a distance or its name, or one of
 
         - of the set: ``"entropy"``, ``"hartley"``, ``"scoring:log"``, ``"scoring:brier"``,
           ``"scoring:spherical"``, ``"scoring:zero_one"``, ``"labelwise:credal"``, and
@@ -122,6 +126,10 @@ def quantify(
     the lower and upper probability of a class. S* - GH can be negative (from K = 20 on) and is not
     clipped.
 
+    For a `RealHull`, ``"wasserstein"`` is the row of a distance with ``min_t E_p|Y - t|``, where
+    the upper aleatoric end equals the total, and ``"variance"`` the law of total variance: the
+    variance of the mixture, the mean of the variances, and the variance of the means.
+
     Measures of the members as a sample depend on how often a member occurs; those of the set do
     not. The parts of a distance and of ``"second_order_distance"`` need not add up to the total.
 
@@ -170,21 +178,36 @@ def quantify(
     single = isinstance(measure, str | Distance) or not isinstance(measure, Sequence)
     families: list[Any] = [measure] if single else list(measure)  # type: ignore[arg-type]
     for one in families:
-        if not isinstance(one, Distance) and not (isinstance(one, str) and one in FAMILY_NAMES):
+        if Q.on_real_line:
+            _check_real(one)
+        elif not isinstance(one, Distance):
             _validation.one_of(one, "measure", FAMILY_NAMES)
     shared: SharedQueries | None = None
     results: dict[Any, Uncertainty] = {}
     for one in families:
-        if isinstance(one, str) and one not in NAMES:
+        if isinstance(one, str) and one in FAMILY_TABLE:
             if shared is None:
                 shared = SharedQueries(Q, base, {"random_state": random_state, **hartley})
             results[one] = FAMILY_TABLE[one].function(shared)
         else:
-            results[one] = _of_distance(Q, as_distance(one, Q.n_classes))
+            results[one] = _of_distance(Q, one)
     return results[measure] if single else results
 
 
-def _of_distance(Q: CredalSet, distance: Distance) -> Uncertainty:
+def _check_real(measure: Any) -> None:
+    """Raise if a measure is not defined for real-valued targets."""
+    known = isinstance(measure, str) and measure in REAL_MEASURES
+    if measure is not DEFAULT and not known:
+        _validation.raise_invalid(
+            "measure",
+            f"is {measure!r}, and Q is a RealHull, whose members are distributions on the real "
+            "line",
+            f"choose one of {', '.join(map(repr, REAL_MEASURES))}",
+        )
+
+
+def _of_distance(Q: Any, measure: Any) -> Uncertainty:
+    distance = distance_on(Q, measure)
     total, lower, upper, epistemic, error = distance.decompose(Q)
     found, errors = distance.component_errors(Q), None
     if found is not None:

@@ -7,10 +7,12 @@ from credalens.plots.curves import (
     distributions,
     ood_curves,
     rejection_curves,
+    risk_curves,
 )
 from credalens.plots.decisions import accuracy_and_size, decision_regions
 from credalens.plots.decomposition import decomposition
 from credalens.plots.maps import uncertainty_curves, uncertainty_maps
+from credalens.plots.quantile_bands import quantile_bands, quantile_functions
 from credalens.plots.simplex import simplex
 from credalens.plots.style import paper
 
@@ -23,7 +25,10 @@ __all__ = [
     "distributions",
     "ood_curves",
     "paper",
+    "quantile_bands",
+    "quantile_functions",
     "rejection_curves",
+    "risk_curves",
     "simplex",
     "ternary",
     "uncertainty_curves",

@@ -9,7 +9,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array
-from credalens.evaluation import ActiveLearning, OODScores, RejectionCurve
+from credalens.evaluation import ActiveLearning, OODScores, RejectionCurve, RiskCurve
 from credalens.evaluation.arguments import score_keys
 from credalens.plots.style import (
     LINES,
@@ -68,16 +68,64 @@ def rejection_curves(
     if not curves:
         _validation.raise_invalid("curves", "is empty", "pass at least one named curve")
     ax = new_axes(6.4, 5.0) if ax is None else ax
-    for i, (name, value) in enumerate(curves.items()):
-        _rejection(ax, name, value, curve_style(i, kwargs))
-    for i, (name, value) in enumerate((reference or {}).items()):
-        style = {"color": QUIET, "ls": LINES[(2 * i + 4) % len(LINES)], "lw": line_width(1.1)}
-        _rejection(ax, name, value, style)
+    _all_curves(ax, curves, reference, kwargs, "accuracy", "AUC")
     return finish(ax, "rejection rate", "accuracy after rejection", legend=legend)
 
 
-def _rejection(ax: Any, name: str, value: Any, style: dict[str, Any]) -> None:
-    several = [value] if isinstance(value, RejectionCurve) else list(value)
+def risk_curves(
+    curves: Mapping[str, RiskCurve | Sequence[RiskCurve]],
+    *,
+    reference: Mapping[str, RiskCurve | Sequence[RiskCurve]] | None = None,
+    ylabel: str = "mean loss after rejection",
+    legend: Legend = True,
+    ax: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Plot risk-rejection curves of real-valued targets, with the mean of each in the legend.
+
+    Parameters
+    ----------
+    curves : mapping of str to RiskCurve or sequence of RiskCurve
+        As in `rejection_curves`; results of `credalens.risk_curve`.
+    reference, legend, ax, **kwargs
+        As in `rejection_curves`.
+    ylabel : str
+        Label of the axis, e.g. with the unit of the target.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import credalens as cl
+    >>> curve = cl.risk_curve([1.0, 2.0, 4.0], [1.5, 2.0, 3.0], [2, 1, 3], n_bins=3)
+    >>> ax = cl.plots.risk_curves({"TU": curve})
+    >>> ax.get_legend_handles_labels()[1]
+    ['TU (mean 0.25)']
+    """
+    if not curves:
+        _validation.raise_invalid("curves", "is empty", "pass at least one named curve")
+    ax = new_axes(6.4, 5.0) if ax is None else ax
+    _all_curves(ax, curves, reference, kwargs, "risk", "mean")
+    ax.set_ylim(bottom=0)
+    return finish(ax, "rejection rate", ylabel, legend=legend)
+
+
+def _all_curves(
+    ax: Any, curves: Any, reference: Any, kwargs: dict[str, Any], field: str, area: str
+) -> None:
+    for i, (name, value) in enumerate(curves.items()):
+        _rejection(ax, name, value, curve_style(i, kwargs), field, area)
+    for i, (name, value) in enumerate((reference or {}).items()):
+        style = {"color": QUIET, "ls": LINES[(2 * i + 4) % len(LINES)], "lw": line_width(1.1)}
+        _rejection(ax, name, value, style, field, area)
+
+
+def _rejection(
+    ax: Any, name: str, value: Any, style: dict[str, Any], field: str, area: str
+) -> None:
+    several = [value] if isinstance(value, RejectionCurve | RiskCurve) else list(value)
     if not several:
         _validation.raise_invalid("curves", f"{name!r} has no curve", "pass at least one")
     bins = sorted({len(curve.rejection) for curve in several})
@@ -85,10 +133,11 @@ def _rejection(ax: Any, name: str, value: Any, style: dict[str, Any]) -> None:
         _validation.raise_invalid(
             "curves", f"{name!r} has curves of {bins} bins", "pass curves of the same n_bins"
         )
-    accuracy = np.stack([curve.accuracy for curve in several])
-    spread = accuracy.std(axis=0, ddof=1) if len(several) > 1 else np.zeros(bins)
-    style["label"] = f"{name} (AUC {np.mean([curve.auc for curve in several]):.3f})"
-    mean_and_band(ax, several[0].rejection, accuracy.mean(axis=0), spread, style)
+    heights = np.stack([getattr(curve, field) for curve in several])
+    spread = heights.std(axis=0, ddof=1) if len(several) > 1 else np.zeros(bins)
+    value = np.mean([getattr(curve, area.lower()) for curve in several])
+    style["label"] = f"{name} ({area} {value:{'.3f' if area == 'AUC' else '.3g'}})"
+    mean_and_band(ax, several[0].rejection, heights.mean(axis=0), spread, style)
 
 
 def active_learning_curves(

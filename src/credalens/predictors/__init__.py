@@ -1,4 +1,4 @@
-"""scikit-learn classifiers that predict credal sets (needs scikit-learn)."""
+"""scikit-learn classifiers and regressors that predict credal sets (needs scikit-learn)."""
 
 from credalens._extras import require
 
@@ -10,12 +10,14 @@ from credalens.predictors.decalibration import DecalibrationClassifier  # noqa: 
 from credalens.predictors.ensemble import CredalEnsembleClassifier, CredalWrapperClassifier  # noqa: E402
 from credalens.predictors.ensembling import CredalEnsemblingClassifier  # noqa: E402
 from credalens.predictors.forests import random_forests  # noqa: E402
+from credalens.predictors.regression import CredalEnsembleRegressor  # noqa: E402
 from credalens.predictors.relative_likelihood import RelativeLikelihoodClassifier  # noqa: E402
 from credalens.predictors.repaired import RepairedEnsemble  # noqa: E402
 
 __all__ = [
     "ConformalCredalClassifier",
     "CredalEnsembleClassifier",
+    "CredalEnsembleRegressor",
     "CredalEnsemblingClassifier",
     "CredalWrapperClassifier",
     "DecalibrationClassifier",

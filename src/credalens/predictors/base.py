@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _raise_for_params
+from sklearn.base import ClassifierMixin
+from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.metadata_routing import _raise_for_params
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -25,10 +22,9 @@ from credalens._backend import Array
 from credalens._warnings import warn_caller
 from credalens.decisions import admissible
 from credalens.decisions.rules import AdmissibilityRule
-from credalens.evaluation import majority_vote, rejection_order
-from credalens.evaluation.arguments import fraction
-from credalens.measures import Interval, quantify
-from credalens.measures.quantify import COMPONENTS
+from credalens.evaluation import majority_vote
+from credalens.measures import quantify
+from credalens.predictors.estimator import CredalEstimator, abstained_rows, check_abstention
 from credalens.predictors.members import (
     check_probabilistic,
     have_equal_state,
@@ -49,7 +45,7 @@ def _is_soft(classifier: Any) -> bool:
     return True
 
 
-class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
     """A classifier that predicts credal sets.
 
     Subclasses have ``voting``, ``random_state`` and ``n_jobs``, implement `_pairs` and ``fit``,
@@ -57,11 +53,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     voting: str
-    random_state: Any
-    n_jobs: int | None
     classes_: Array
-    #: The fitted members.
-    estimators_: list[Any]
     #: For each member, the indices in ``classes_`` of the classes that it predicts.
     _columns: list[Any]
 
@@ -225,34 +217,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``numpy.isin(result, model.classes_)`` is true for predicted classes.
         """
         check_is_fitted(self)
-        if (reject is None) == (threshold is None):
-            which = "neither" if reject is None else "both"
-            _validation.raise_invalid(
-                "reject", f"{which} of reject and threshold given", "pass one, e.g. reject=0.1"
-            )
-        _validation.one_of(component, "component", COMPONENTS)
+        check_abstention(reject, threshold, component)
         label = self._abstain_label(abstain_label)
-        if reject is not None:
-            fraction(reject, "reject", zero=True, one=True)
-        elif (
-            isinstance(threshold, bool)
-            or not isinstance(threshold, Real)
-            or math.isnan(float(threshold))
-        ):
-            _validation.raise_invalid("threshold", f"is {threshold!r}", "pass a number")
         Q = self.predict_credal(X)
-        score = getattr(quantify(Q, measure), component)
-        if score is None:
-            _validation.raise_invalid(
-                "component", f"is {component!r}, which {measure!r} has not", "pass 'total'"
-            )
-        if reject is not None:
-            order = rejection_order(score)
-            # As a decimal fraction: 0.29 of 100 instances are 29, not 28.
-            abstained = order[: math.floor(Fraction(str(reject)) * len(order))]
-        else:
-            values = score.lower if isinstance(score, Interval) else score
-            abstained = np.flatnonzero(np.asarray(values) > threshold)
+        abstained = abstained_rows(quantify(Q, measure), reject, threshold, measure, component)
         predicted = self._classify(Q, X)
         result = predicted.astype(_common_dtype(predicted.dtype, label))
         result[abstained] = label
@@ -267,14 +235,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "abstain_label", f"{chosen!r} is a class", "pass a label that is not one"
             )
         return chosen
-
-    def _pairs(self, rng: np.random.RandomState) -> list[tuple[str, Any]]:
-        """Return the unfitted members, or their prototypes, and their names."""
-        raise NotImplementedError
-
-    def _prototypes(self) -> list[Any]:
-        """Return estimators with the tags of the members."""
-        return [estimator for _, estimator in self._pairs(np.random.RandomState(0))]
 
     def _prepare_fit(
         self, X: Any, y: Any, fit_params: dict[str, Any]
@@ -322,30 +282,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _predict_the_same(self, X: Any) -> bool:
         members = self._predict_members(X)
         return bool((members == members[:, :1]).all() and (members != members[:1]).any())
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata that ``fit`` of the members requests."""
-        router = MetadataRouter(owner=self)
-        for name, estimator in self._pairs(np.random.RandomState(0)):
-            mapping = MethodMapping().add(caller="fit", callee="fit")
-            router.add(**{name: estimator}, method_mapping=mapping)
-        return router
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        each = [get_tags(estimator).input_tags for estimator in self._prototypes()]
-        tags.input_tags.sparse = all(own.sparse for own in each)
-        tags.input_tags.allow_nan = all(own.allow_nan for own in each)
-        return tags
-
-    def _check_features(self, X: Any) -> None:
-        check_is_fitted(self)
-        axes = np.ndim(X[:1]) if isinstance(X, list | tuple) else getattr(X, "ndim", 2)
-        if axes == 1:
-            _validation.raise_invalid(
-                "X", "has one axis", "Reshape your data: X.reshape(1, -1) is one instance"
-            )
-        validate_data(self, X, reset=False, skip_check_array=True)
 
 
 def _common_dtype(classes: np.dtype[Any], label: Any) -> np.dtype[Any]:

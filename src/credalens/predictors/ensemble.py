@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
 from typing import Any, Self
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch
-from sklearn.utils.metadata_routing import _routing_enabled
-from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
@@ -18,6 +15,7 @@ from credalens import _validation
 from credalens._backend import Array
 from credalens.predictors import members as _members
 from credalens.predictors.base import VOTINGS, CredalClassifier
+from credalens.predictors.composition import MemberComposition
 from credalens.predictors.forests import (
     base_estimators,
     predict_base_estimators,
@@ -27,7 +25,7 @@ from credalens.sets import ConvexHull, CredalSet, ProbabilityIntervals
 from credalens.sets.member_weights import member_weights
 
 
-class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ignore[misc]
+class CredalEnsembleClassifier(MemberComposition, CredalClassifier):
     """A classifier whose credal set is the convex hull of its members' predictions.
 
     Parameters
@@ -172,8 +170,7 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
 
     def _check_parameters(self) -> None:
         _validation.one_of(self.voting, "voting", VOTINGS)
-        _validation.one_of(self.members, "members", ("estimators", "trees"))
-        _validation.whole_number(self.n_members, "n_members", least=1)
+        self._check_composition("forest or bagging classifier")
         _validation.number(self.smoothing, "smoothing", least=0)
         if self.smoothing and self.members != "trees":
             _validation.raise_invalid(
@@ -181,66 +178,17 @@ class CredalEnsembleClassifier(CredalClassifier, _BaseComposition):  # type: ign
                 f"is {self.smoothing!r}, members are 'estimators'",
                 "pass 0, or members='trees'",
             )
-        if _is_sequence(self.estimators):
-            if len(self.estimators) == 0:
-                _validation.raise_invalid("estimators", "is empty", "pass at least one estimator")
-            if self.members == "trees":
-                _validation.raise_invalid(
-                    "estimators",
-                    "is a list, members are 'trees'",
-                    "pass one forest or bagging classifier",
-                )
 
-    def _pairs(self, rng: np.random.RandomState) -> list[tuple[str, Any]]:
-        """Return the unfitted members and their names."""
-        if _is_sequence(self.estimators):
-            pairs = _members.with_names(self.estimators)
-            self._validate_names([name for name, _ in pairs])
-            return [(n, _members.seeded(e, rng, reseed=False)) for n, e in pairs]
-        if self.estimators is not None and self.members == "trees":
-            return [("ensemble", _members.seeded(self.estimators, rng, reseed=False))]
-        if self.estimators is not None:
-            self._check_clones_differ()
-            one, count = self.estimators, self.n_members
-            clones = [_members.seeded(one, rng, reseed=True) for _ in range(count)]
-            return _members.with_names(clones)
+    def _default_pairs(self, rng: np.random.RandomState) -> list[tuple[str, Any]]:
+        """Return forests and their names."""
         if self.members == "trees":
             seed = int(rng.randint(_members.SEEDS))
             forest = RandomForestClassifier(self.n_members, random_state=seed, n_jobs=self.n_jobs)
-            pairs = [("ensemble", forest)]
-        else:
-            pairs = _members.with_names(random_forests(self.n_members, rng))
-        if _routing_enabled():  # users cannot request weights for forests created here
-            for _, forest in pairs:
-                forest.set_fit_request(sample_weight=True)
-        return pairs
+            return [("ensemble", forest)]
+        return _members.with_names(random_forests(self.n_members, rng))
 
-    def _check_clones_differ(self) -> None:
-        seeds = any(_members.is_seed(key) for key in self.estimators.get_params(deep=True))
-        if not seeds and not self.bootstrap and self.n_members > 1:
-            _validation.raise_invalid(
-                "estimators",
-                f"{type(self.estimators).__name__} has no random_state: its clones are all equal",
-                "pass bootstrap=True, or a list of different estimators",
-            )
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, including those of named members as ``name__parameter``."""
-        if _members.named(self.estimators) is None:
-            return dict(super().get_params(deep=deep))
-        return dict(self._get_params("estimators", deep=deep))
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, including those of named members as ``name__parameter``."""
-        if _members.named(params.get("estimators", self.estimators)) is None:
-            super().set_params(**params)
-        else:
-            self._set_params("estimators", **params)
-        return self
-
-    def _prototypes(self) -> list[Any]:
-        members = RandomForestClassifier() if self.estimators is None else self.estimators
-        return [e for _, e in _members.with_names(members)] if _is_sequence(members) else [members]
+    def _default_prototype(self) -> Any:
+        return RandomForestClassifier()
 
 
 class CredalWrapperClassifier(CredalEnsembleClassifier):
@@ -292,7 +240,3 @@ class CredalWrapperClassifier(CredalEnsembleClassifier):
 
     def _voters(self, Q: CredalSet, X: Any) -> Any:
         return self._hull(X)
-
-
-def _is_sequence(estimators: Any) -> bool:
-    return isinstance(estimators, Sequence) and not isinstance(estimators, str)

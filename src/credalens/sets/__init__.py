@@ -5,6 +5,10 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+# The representations of RealHull register themselves.
+import credalens.sets.real_normals
+import credalens.sets.real_quantiles
+import credalens.sets.real_samples  # noqa: F401
 from credalens import _backend, _validation
 from credalens.sets.adapters import is_probly
 from credalens.sets.base import CredalSet
@@ -17,12 +21,14 @@ from credalens.sets.kl_ball import KLBall
 from credalens.sets.ordinal_ball import OrdinalBall
 from credalens.sets.possibility import Possibility
 from credalens.sets.probly import from_probly
+from credalens.sets.real_hull import RealHull
+from credalens.sets.real_validation import raise_not_real
 from credalens.sets.topk_hull import TopKHull
 from credalens.sets.total_variation_ball import TotalVariationBall
 
 #: What measures accept besides arrays of PyTorch, JAX and Dask: a set, an array-like of shape
 #: ``(..., M, K)``, or one frame or array per member.
-SetLike = CredalSet | ArrayLike | Sequence[Any] | Mapping[Any, Any]
+SetLike = CredalSet | RealHull | ArrayLike | Sequence[Any] | Mapping[Any, Any]
 
 __all__ = [
     "BeliefFunction",
@@ -34,6 +40,7 @@ __all__ = [
     "OrdinalBall",
     "Possibility",
     "ProbabilityIntervals",
+    "RealHull",
     "TopKHull",
     "TotalVariationBall",
     "as_credal_set",
@@ -68,8 +75,17 @@ def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> Credal
         return x
     if is_probly(x):
         return from_probly(x)
+    if isinstance(x, RealHull):
+        raise_not_real("this function")
     return ConvexHull(x, validate=validate)
+
+
+def as_hull_or_set(x: Any, *, validate: bool | Literal["later"] = True) -> CredalSet | RealHull:
+    """Return `x` if it is a `RealHull`, otherwise as `as_credal_set`."""
+    return x if isinstance(x, RealHull) else as_credal_set(x, validate=validate)
 
 
 #: Decorator of functions of credal sets; see `credalens._backend.dispatch`.
 set_function = _backend.set_function(ConvexHull, as_credal_set, _validation.seed)
+#: The same for functions that are also defined for real-valued targets.
+real_or_set_function = _backend.set_function(ConvexHull, as_hull_or_set, _validation.seed)

@@ -18,12 +18,15 @@ from credalens._backend import Array
 # ---------------------------------------------------------------- arrays and stacks
 
 
-def as_members(x: Any, axis: int | None = None, name: str = "members") -> Any:
+def as_members(
+    x: Any, axis: int | None = None, name: str = "members", last: str = "classes"
+) -> Any:
     """Return `x` as one array ``(..., M, K)`` of the library that it came from.
 
     `axis` is where the members are, by default the last but one; moving it makes a view. Frames,
     and arrays in a dict, are one per member. A list of arrays ``(..., K)`` may be one per member or
-    one per instance, so that it needs an `axis`: 0 for one per member.
+    one per instance, so that it needs an `axis`: 0 for one per member. `last` is what the last axis
+    has, for errors.
     """
     if is_probly(x):
         _validation.raise_invalid(
@@ -44,7 +47,7 @@ def as_members(x: Any, axis: int | None = None, name: str = "members") -> Any:
             if axis is None and is_sequence_of_arrays(x):
                 _raise_ambiguous(x, name)
             x = _stacked(x, 0, name)
-    return x if axis is None else _moved(x, axis, name)
+    return x if axis is None else _moved(x, axis, name, last)
 
 
 def is_sequence_of_arrays(x: Any) -> bool:
@@ -54,7 +57,7 @@ def is_sequence_of_arrays(x: Any) -> bool:
 
 def _raise_ambiguous(arrays: Sequence[Any], name: str) -> NoReturn:
     shapes = " and ".join(dict.fromkeys(str(tuple(one.shape)) for one in arrays[:2]))
-    stack = f"{_library(arrays[0]).__name__}.stack"
+    stack = f"{library_of(arrays[0]).__name__}.stack"
     _validation.raise_invalid(
         name,
         f"is a sequence of {len(arrays)} arrays of shape {shapes}, which may be one per member or "
@@ -73,11 +76,11 @@ def _stacked(arrays: Sequence[Any], axis: int, name: str) -> Any:
                 f"array {m} (zero-based) has shape {tuple(one.shape)}, array 0 has {first}",
                 "pass arrays of one shape",
             )
-    return _library(arrays[0]).stack(tuple(arrays), axis)
+    return library_of(arrays[0]).stack(tuple(arrays), axis)
 
 
-def _moved(x: Any, axis: int, name: str) -> Any:
-    """Return a view of `x` with the members of `axis` before the classes, which are last."""
+def _moved(x: Any, axis: int, name: str, content: str) -> Any:
+    """Return a view of `x` with the members of `axis` before the last axis, of this content."""
     array = x if hasattr(x, "ndim") else np.asarray(x)
     last = array.ndim - 1
     whole = isinstance(axis, int | np.integer) and not isinstance(axis, bool)
@@ -91,12 +94,12 @@ def _moved(x: Any, axis: int, name: str) -> Any:
         _validation.raise_invalid(
             "axis",
             f"is {axis!r}, the last one of shape {tuple(array.shape)}",
-            "the classes are on the last axis; pass that of the members",
+            f"the {content} are on the last axis; pass that of the members",
         )
-    return _library(array).moveaxis(array, int(axis), -2)
+    return library_of(array).moveaxis(array, int(axis), -2)
 
 
-def _library(array: Any) -> Any:
+def library_of(array: Any) -> Any:
     """Return the module whose `stack` and `moveaxis` keep `array` in its library."""
     for library, module in (("torch", "torch"), ("jax", "jax.numpy"), ("jaxlib", "jax.numpy")):
         if type(array).__module__.partition(".")[0] == library and module in sys.modules:

@@ -39,6 +39,10 @@ class ArraySet(ABC):
     core_ndims: ClassVar[tuple[int, ...]]
     #: Names of the constructor arguments that hold the arrays, for error messages.
     array_names: ClassVar[tuple[str, ...]]
+    #: Attributes, besides the arrays, that sets keep that are made of this one, as by indexing.
+    parameters: ClassVar[tuple[str, ...]] = ()
+    #: Whether the outcomes are real numbers, not classes.
+    on_real_line: ClassVar[bool] = False
     #: Labels of the instances, if the members came in pandas frames; results keep them.
     index: Any = None
     #: Whether instances may have different numbers of members, which results then report.
@@ -113,6 +117,21 @@ class ArraySet(ABC):
         new._store(arrays, backend)
         return new
 
+    def _derived(self, arrays: tuple[Any, ...], backend: Backend) -> Self:
+        """Return a set of the same kind, with the same parameters, of validated arrays."""
+        return self._restored(arrays, backend, self._parameter_values())
+
+    def _parameter_values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.parameters}
+
+    @classmethod
+    def _restored(
+        cls, arrays: tuple[Any, ...], backend: Backend, parameters: dict[str, Any]
+    ) -> Self:
+        new = cls._from_validated(arrays, backend)
+        new.__dict__.update(parameters)
+        return new
+
     @classmethod
     def _from_lazy(cls, lazy: LazyBatch) -> Self:
         new = cls.__new__(cls)
@@ -127,7 +146,7 @@ class ArraySet(ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.backend is LAZY:
             return type(self)._from_lazy, (self._lazy,)
-        return type(self)._from_validated, (self._arrays, self.backend)
+        return type(self)._restored, (self._arrays, self.backend, self._parameter_values())
 
     @primitive("Q->(...)", native=lambda Q, i: native.copy(Q._arrays[i]))
     def _array(self, i: int) -> Any:
@@ -182,7 +201,7 @@ class ArraySet(ABC):
             picked.append(array[(*parts, *rest)])
             if tuple(picked[-1].shape[: picked[-1].ndim - core]) != shape:
                 raise IndexError(f"index {index!r} does not fit batch_shape {self.batch_shape}")
-        new = self._from_validated(tuple(picked), self.backend)
+        new = self._derived(tuple(picked), self.backend)
         if self.index is not None and shape:
             new.__dict__["index"] = self.index[index]
         return new
@@ -207,7 +226,7 @@ class ArraySet(ABC):
             arrays = tuple(
                 None if x is None else to_numpy(stop_gradient(x), name) for x, name in named
             )
-            return self._from_validated(arrays, NUMPY)
+            return self._derived(arrays, NUMPY)
         new: Self | None = self.__dict__.get("_numpy_backed")
         if new is None:
             new = type(self).__new__(type(self))
@@ -224,7 +243,7 @@ class ArraySet(ABC):
 
     def with_backend(self, backend: Backend) -> Self:
         """Return the same sets, in host memory, with results in the library of `backend`."""
-        return self._from_validated(self._arrays, replace(backend, placement="host", grad=False))
+        return self._derived(self._arrays, replace(backend, placement="host", grad=False))
 
     def __repr__(self) -> str:
         return (

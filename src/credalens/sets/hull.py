@@ -133,7 +133,9 @@ class ConvexHull(HullCosts):
             if is_lazy(members) and not is_lazy(given):  # one Dask array per member
                 members = members.rechunk({-2: -1, -1: -1})
         if weights is not None or mask is not None or missing != "raise":
-            self._init_ensemble(members, weights, mask, missing, normalize, validate)
+            self._init_ensemble(
+                members, weights, mask, missing, normalize=normalize, validate=validate
+            )
             return
         if (
             validate == "later"

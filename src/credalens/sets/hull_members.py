@@ -1,4 +1,4 @@
-"""The members of a convex hull as an ensemble: their weights, and those that are missing."""
+"""The members of a hull as an ensemble: their weights, and those that are missing."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from credalens._backend import (
 )
 from credalens._backend.lazy import LazyBatch
 from credalens._backend.ragged import map_groups
+from credalens.sets.array_set import ArraySet
 from credalens.sets.base import CredalSet
 from credalens.sets.member_weights import member_weights
 from credalens.sets.missing_members import (
@@ -33,70 +34,49 @@ from credalens.sets.missing_members import (
 )
 
 
-class HullMembers(CredalSet):
-    """What `ConvexHull` knows of its members besides their predictions."""
+class MemberArrays(ArraySet):
+    """An array of members, with weights and missing members.
+
+    A subclass defines `_prepare_host` and `_prepare_device`.
+    """
 
     #: Members, then their weights and which of them are present, where these are given.
     core_ndims: ClassVar[tuple[int, ...]] = (2, 1, 1)
     array_names: ClassVar[tuple[str, ...]] = ("members", "weights", "mask")
 
     def _init_ensemble(
-        self, members: Any, weights: Any, mask: Any, missing: str, normalize: bool, validate: Any
+        self, members: Any, weights: Any, mask: Any, missing: str, **options: Any
     ) -> None:
-        """Initialise from members with weights, or of which some may be missing."""
+        """Initialise from members that may have weights, and of which some may be missing.
+
+        `options` are further arguments of the constructor.
+        """
         if any(map(is_lazy, (members, weights, mask))):
-            options = {"missing": missing, "normalize": normalize, "validate": validate}
-            self._init_lazy(lazy_ensemble(partial(type(self), **options), members, weights, mask))
+            build: Callable[..., Any] = type(self)
+            build = partial(build, missing=missing, **options)
+            self._init_lazy(lazy_ensemble(build, members, weights, mask, self.array_names[0]))
             return
         if missing == "allow" and isinstance(members, np.ma.MaskedArray):
             members = np.ma.filled(members, np.nan)
         backend = backend_of(members)
         prepare = self._prepare_device if backend.placement == "device" else self._prepare_host
-        array, present = prepare(members, mask, missing, normalize, bool(validate))
+        array, present = prepare(members, mask, missing, **options)
         shape, M = tuple(array.shape[:-2]), int(array.shape[-2])
         if weights is not None:
             weights = member_weights(weights, shape, M, present)
         self._adopt((array, weights, present), backend)
 
-    @staticmethod
     def _prepare_host(
-        members: Any, mask: Any, missing: str, normalize: bool, validate: bool
+        self, members: Any, mask: Any, missing: str, **options: Any
     ) -> tuple[Array, Array | None]:
         """Return validated members, and which of them are present."""
-        array = _validation.numeric(members, "members")
-        _validation.check_axes(array, "members")
-        present = present_members(array, mask, missing)
-        rounding = _validation.rounding_of(members)
-        if present is not None and not present.all():
-            if validate or normalize:
-                array = validate_present(
-                    array, present, normalize=normalize, rounding=rounding,
-                    report=_validation.warn_of_rounding,
-                )  # fmt: skip
-            return array, present
-        array = _validation.probabilities(
-            array, "members", normalize=normalize, validate=validate, rounding=rounding,
-            report=_validation.warn_of_rounding,
-        )  # fmt: skip
-        return array, present
+        raise NotImplementedError
 
-    @staticmethod
     def _prepare_device(
-        members: Any, mask: Any, missing: str, normalize: bool, validate: bool
+        self, members: Any, mask: Any, missing: str, **options: Any
     ) -> tuple[Any, Array | None]:
-        """Return validated tensors, in which missing members are uniform."""
-        tensor = _validation.native_numeric(members, "members")
-        _validation.check_axes(tensor, "members")
-        present = present_members(tensor, mask, missing)
-        if present is not None and not present.all():
-            # NaN would spread to gradients, also where it has no influence.
-            uniform = namespace(tensor).full_like(tensor, 1 / tensor.shape[-1])
-            keep = native.mask_like(present, tensor)[..., None]
-            tensor = namespace(tensor).where(keep, tensor, uniform)
-        tensor = _validation.native_probabilities(
-            tensor, "members", normalize=normalize, validate=validate
-        )
-        return tensor, present
+        """Return validated tensors, and which members are present."""
+        raise NotImplementedError
 
     def _adopt(self, arrays: tuple[Any, ...], backend: Backend) -> None:
         """Store validated arrays."""
@@ -179,16 +159,6 @@ class HullMembers(CredalSet):
             return self._lazy.map(_counts_of)
         return self._wrap(_counts_of(self))
 
-    @property
-    def generators(self) -> Any:
-        """Points ``(..., M, K)`` whose hull is the set: the members.
-
-        A member that is missing is replaced by the first one that is present. NumPy arrays only.
-        """
-        if not self.backend.ragged:
-            return self.members
-        return replace_missing(self._arrays[0], self._arrays[2])
-
     def with_weights(self, weights: Any) -> Self:
         """Return the same sets with other weights of the members.
 
@@ -218,7 +188,7 @@ class HullMembers(CredalSet):
             self._members  # noqa: B018  # validated
         if weights is not None:
             weights = member_weights(weights, self.batch_shape, self.n_members, self._mask)
-        new = self._from_validated((self._arrays[0], weights, self._mask), self.backend)
+        new = self._derived((self._arrays[0], weights, self._mask), self.backend)
         if self.index is not None:
             new.__dict__["index"] = self.index
         return new
@@ -232,8 +202,8 @@ class HullMembers(CredalSet):
         members, weights, mask = self._arrays
         dense = NUMPY if self.backend.library == "numpy" else replace(self.backend, ragged=False)
 
-        def build(some: Any, weight: Array | None) -> HullMembers:
-            return self._from_validated((some, weight, None), dense)
+        def build(some: Any, weight: Array | None) -> MemberArrays:
+            return self._derived((some, weight, None), dense)
 
         return map_groups(function, build, mask, members, weights, arguments)
 
@@ -254,20 +224,72 @@ class HullMembers(CredalSet):
         return view[()]
 
 
-def _members_of(Q: HullMembers) -> Array:
+class HullMembers(MemberArrays, CredalSet):
+    """What `ConvexHull` knows of its members besides their predictions."""
+
+    def _prepare_host(  # type: ignore[override]
+        self, members: Any, mask: Any, missing: str, *, normalize: bool, validate: Any
+    ) -> tuple[Array, Array | None]:
+        """Return validated members, and which of them are present."""
+        array = _validation.numeric(members, "members")
+        _validation.check_axes(array, "members")
+        present = present_members(array, mask, missing)
+        rounding = _validation.rounding_of(members)
+        if present is not None and not present.all():
+            if validate or normalize:
+                array = validate_present(
+                    array, present, normalize=normalize, rounding=rounding,
+                    report=_validation.warn_of_rounding,
+                )  # fmt: skip
+            return array, present
+        array = _validation.probabilities(
+            array, "members", normalize=normalize, validate=validate, rounding=rounding,
+            report=_validation.warn_of_rounding,
+        )  # fmt: skip
+        return array, present
+
+    def _prepare_device(  # type: ignore[override]
+        self, members: Any, mask: Any, missing: str, *, normalize: bool, validate: Any
+    ) -> tuple[Any, Array | None]:
+        """Return validated tensors, in which missing members are uniform."""
+        tensor = _validation.native_numeric(members, "members")
+        _validation.check_axes(tensor, "members")
+        present = present_members(tensor, mask, missing)
+        if present is not None and not present.all():
+            # NaN would spread to gradients, also where it has no influence.
+            uniform = namespace(tensor).full_like(tensor, 1 / tensor.shape[-1])
+            keep = native.mask_like(present, tensor)[..., None]
+            tensor = namespace(tensor).where(keep, tensor, uniform)
+        tensor = _validation.native_probabilities(
+            tensor, "members", normalize=normalize, validate=validate
+        )
+        return tensor, present
+
+    @property
+    def generators(self) -> Any:
+        """Points ``(..., M, K)`` whose hull is the set: the members.
+
+        A member that is missing is replaced by the first one that is present. NumPy arrays only.
+        """
+        if not self.backend.ragged:
+            return self.members
+        return replace_missing(self._arrays[0], self._arrays[2])
+
+
+def _members_of(Q: MemberArrays) -> Array:
     return Q._members
 
 
-def _weights_of(Q: HullMembers) -> Any:
+def _weights_of(Q: MemberArrays) -> Any:
     return Q._weights
 
 
-def _mask_of(Q: HullMembers) -> Array:
+def _mask_of(Q: MemberArrays) -> Array:
     shape = (*Q.batch_shape, Q.n_members)
     return np.broadcast_to(True, shape) if Q._mask is None else Q._mask
 
 
-def _counts_of(Q: HullMembers) -> Array:
+def _counts_of(Q: MemberArrays) -> Array:
     return np.asarray(np.count_nonzero(_mask_of(Q), axis=-1))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from credalens import _kernels, _validation
-from credalens._backend import DEFAULT_THREADS, LAZY, Array, Backend, native, primitive
+from credalens._backend import DEFAULT_THREADS, Array, Backend, native, primitive
 from credalens.sets.base import CredalSet
 from credalens.sets.member_weights import member_weights
 from credalens.sets.topk_lists import validate_lists
@@ -73,6 +73,7 @@ class TopKHull(CredalSet):
 
     core_ndims: ClassVar[tuple[int, ...]] = (2, 2)
     array_names: ClassVar[tuple[str, ...]] = ("ids", "probs")
+    parameters: ClassVar[tuple[str, ...]] = ("_n_classes",)
     truncated: ClassVar[bool] = True
     _n_classes: int
 
@@ -96,28 +97,6 @@ class TopKHull(CredalSet):
         # Kernels read copies in host memory; results are on the device of the caller's tensors.
         self._store(self._validate(*arrays, **options), backend)
         self.__dict__.update(vars(self.with_backend(backend)))
-
-    def _keep_classes(self, new: Self) -> Self:
-        new.__dict__["_n_classes"] = self._n_classes
-        return new
-
-    def __getitem__(self, index: Any) -> Self:
-        return self._keep_classes(super().__getitem__(index))
-
-    def with_backend(self, backend: Backend) -> Self:
-        """Return the same sets, in host memory, with results in the library of `backend`."""
-        return self._keep_classes(super().with_backend(backend))
-
-    @classmethod
-    def _restored(cls, arrays: tuple[Any, ...], backend: Backend, n_classes: int) -> Self:
-        new = cls._from_validated(arrays, backend)
-        new.__dict__["_n_classes"] = n_classes
-        return new
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self.backend is LAZY:
-            return super().__reduce__()
-        return self._restored, (self._arrays, self.backend, self._n_classes)
 
     def __repr__(self) -> str:
         return (
