@@ -112,7 +112,7 @@ def test_big_endian_half_and_integer_arrays(tmp_path):
     assert np.array_equal(hard.argmax(axis=2), members.argmax(axis=2))
     half = np.array([[0.3333, 0.3333, 0.3333]], np.float16)  # sums to 1 as well as half floats do
     np.save(tmp_path / "c.npy", half)
-    assert whole(open_ensemble([str(tmp_path / "c.npy")]))[0].dtype == np.float16
+    assert whole(open_ensemble([str(tmp_path / "c.npy")]))[0].dtype == np.float32
 
 
 def test_logits_from_the_file_or_by_request(tmp_path):
