@@ -121,6 +121,17 @@ def half_kind(x: Any) -> str:
     return _HALF.get(getattr(dtype, "name", None) or str(dtype), "")
 
 
+def is_traced_by_torch(x: Any) -> bool:
+    """Return whether `x` is a tensor of a compiler or a transformation of PyTorch.
+
+    These have a shape but no values: `torch.compile`, `torch.export`, `torch.vmap`, `torch.func`.
+    """
+    if not _is_torch(x):
+        return False
+    torch = sys.modules["torch"]
+    return bool(torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
+
+
 def backend_of(x: Any) -> Backend:
     """Return the backend of `x` without computing or copying anything."""
     if type(x) is np.ndarray:
@@ -207,6 +218,12 @@ def to_numpy(x: Any, name: str) -> Array:
 
 
 def _torch_to_numpy(x: Any, name: str) -> Array:
+    if is_traced_by_torch(x):
+        raise ValueError(
+            f"{name}: is traced by PyTorch, and this needs its values; call it outside of "
+            "torch.compile, torch.export and torch.func, or pass the tensor to total_uncertainty, "
+            "epistemic_uncertainty or aleatoric_uncertainty(..., end='lower')"
+        )
     if backend_of(x).grad:
         raise ValueError(f"{name}: the tensor requires grad; pass {name}.detach()")
     if x.device.type == "meta":

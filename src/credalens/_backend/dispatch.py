@@ -29,7 +29,15 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from credalens._backend.backend import NUMPY, Array, Backend, is_lazy, to_numpy, tree_map
+from credalens._backend.backend import (
+    NUMPY,
+    Array,
+    Backend,
+    is_lazy,
+    is_traced_by_torch,
+    to_numpy,
+    tree_map,
+)
 from credalens._backend.host_callback import VJP, host_callback
 
 P = ParamSpec("P")
@@ -216,10 +224,14 @@ def set_function(
     The decorated function accepts NumPy arrays, which `from_array` makes sets of, and whatever
     `convert` makes sets of. It is written for a set: it calls queries and combines their results
     with functions of their array namespace. For Dask arrays one task per chunk runs the whole
-    function. `draw_seed` turns a ``random_state`` into a seed that all chunks share.
+    function. `draw_seed` turns a ``random_state`` into a seed that all chunks share. For tensors
+    that PyTorch traces, `traced` is called with the arguments instead.
     """
 
-    def decorator(numpy_fast_path: Callable[[Array], Any] | None = None) -> Callable[[F], F]:
+    def decorator(
+        numpy_fast_path: Callable[[Array], Any] | None = None,
+        traced: Callable[..., Any] | None = None,
+    ) -> Callable[[F], F]:
         def decorate(function: F) -> F:
             signature = inspect.signature(function)
             first = next(iter(signature.parameters))
@@ -236,6 +248,10 @@ def set_function(
                     result = numpy_fast_path(given)
                     if result is not None:
                         return result
+                if is_traced_by_torch(given):
+                    if traced is None:
+                        raise_traced(function.__name__)
+                    return traced(*args, **kwargs)
                 convert_given = from_array if type(given) is np.ndarray else convert
                 Q = convert_given(given, validate="later")
                 backend = Q.backend
@@ -265,6 +281,15 @@ def set_function(
         return decorate
 
     return decorator
+
+
+def raise_traced(name: str) -> NoReturn:
+    """Raise the error for a measure of tensors that PyTorch traces."""
+    raise ValueError(
+        f"Q: is traced by PyTorch (torch.compile, torch.export, torch.func), and {name} needs "
+        "values; call it outside, or use total_uncertainty, epistemic_uncertainty or "
+        "aleatoric_uncertainty(Q, end='lower')"
+    )
 
 
 def _run_in_parts(function: _Call, Q: Any) -> Any:

@@ -92,10 +92,10 @@ class ConvexHull(HullCosts):
     Notes
     -----
     Arrays in half precision (float16, bfloat16) are converted to single precision, in which all
-    results are. Tensors in host memory share it with the kernels. Tensors of PyTorch and JAX on another device
-    stay there: closed forms run on the device, solvers on a copy in host memory. Dask arrays are
-    read and validated chunk by chunk when results are computed; if the members or classes are split
-    into chunks, these are merged with a warning.
+    results are. Tensors in host memory share it with the kernels. Tensors of PyTorch and JAX on
+    another device stay there: closed forms run on the device, solvers on a copy in host memory.
+    Dask arrays are read and validated chunk by chunk when results are computed; if the members or
+    classes are split into chunks, these are merged with a warning.
 
     The set of an instance with missing members is the hull of those that are present, and results
     are the same, bit for bit, as for these alone; `n_present` is their number.
