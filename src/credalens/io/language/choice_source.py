@@ -71,7 +71,7 @@ class ChoiceSource(Source):
                     shares = probabilities(question, aggregate)
                 except RecordError as error:
                     problem, _, fix = str(error).rpartition("; ")
-                    raise_file_error(self.path, f"question {key}: {problem}", fix)
+                    raise_file_error(self.path, f"question {key!r} {problem}", fix)
                 self._values[i, m, : len(shares)] = shares
             labels[i] = max(question.label for question in questions)
         self.has_labels = bool((labels >= 0).any())
@@ -115,11 +115,14 @@ class ChoiceSource(Source):
     def _question(self, record: dict[str, Any], body: dict[str, Any]) -> Question:
         if self._choices is None:
             question = question_of(record) or question_of(body)
+            if question is None and answers_of(body):
+                refuse(
+                    "has lists of tokens, not a log-probability for each choice",
+                    "pass --choices A,B,C,D if the first token is the answer, or score tokens with "
+                    "credalens score --level token",
+                )
             if question is None:
-                lists = " but lists of tokens: pass --level token, or --choices A,B,C,D if the " \
-                    "first token is the answer" if answers_of(body) else ""  # fmt: skip
-                refuse(f"has no log-probability for each choice{lists and ','}",
-                       lists.strip() or "write choices and choice_logprobs")  # fmt: skip
+                refuse("has no log-probability for each choice", "write the field choice_logprobs")
             return question
         answers = [answer for answer in answers_of(body) if any(answer.positions)]
         if not answers:

@@ -11,6 +11,7 @@ from typing import IO, Any
 from credalens._validation import counted
 from credalens.io.chunk import DroppedRow
 from credalens.io.language.answers import Tokens, Vocabulary, as_tokens, is_truncated
+from credalens.io.language.choices import question_of
 from credalens.io.language.entries import RecordError, has_ids, refuse
 from credalens.io.language.lines import Line, body_of, id_of, read_lines, refuse_line
 from credalens.io.language.shapes import Answer, answers_of, without_logprobs
@@ -120,6 +121,8 @@ class _File:
         body = body_of(line.record)
         answers = answers_of(body)
         if not answers:
+            if question_of(line.record) or question_of(body):
+                refuse("has log-probabilities of choices, not of tokens", "pass --level choice")
             without_logprobs(body)
         key = id_of(line.record, self.options.id_name)
         return key, _chosen_tokens(answers, self.options.tokens)
