@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple, NoReturn, TypeGuard
+from typing import Any, NamedTuple, NoReturn
 
 #: Names of a token's text, identifier and log-probability, by preference.
 TEXTS = ("token", "text", "tok_str", "decoded_token", "content")
@@ -49,7 +49,9 @@ def entry_of(value: Any) -> Entry:
     if not isinstance(value, dict):
         refuse(f"has {value!r:.80} in a list of tokens", "expected objects with token and logprob")
     text = text_of(value)
-    number = next((value[name] for name in IDS if value.get(name) is not None), None)
+    number = None
+    for name in IDS:
+        number = value.get(name) if number is None else number
     if number is None and text is not None and text.startswith(ID_PREFIX.encode()):
         number, text = text.decode()[len(ID_PREFIX) :], None
     rank = value.get("rank")
@@ -59,9 +61,16 @@ def entry_of(value: Any) -> Entry:
 def text_of(value: dict[str, Any]) -> bytes | None:
     """Return the bytes of the text of a token; None if the object names none."""
     data = value.get("bytes")
-    if _are_bytes(data):
-        return bytes(data)
-    return as_bytes(next((value[n] for n in TEXTS if isinstance(value.get(n), str)), None))
+    if data and isinstance(data, list):
+        try:
+            return bytes(data)
+        except (ValueError, TypeError):
+            refuse(f"has the bytes {data!r:.80}", "bytes are whole numbers from 0 to 255")
+    for name in TEXTS:
+        text = value.get(name)
+        if isinstance(text, str):
+            return as_bytes(text)
+    return None
 
 
 def entries_of(value: Any, *, by_id: bool = False) -> list[Entry]:
@@ -99,6 +108,8 @@ def _logprob_of(value: dict[str, Any]) -> float:
 
 def log_probability(value: Any) -> float:
     """Return a number, or its text, as a log-probability of at most 0."""
+    if type(value) is float and UNKNOWN < value <= 0:
+        return value
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -122,11 +133,6 @@ def _whole(value: Any) -> int | None:
 def as_bytes(text: Any) -> bytes | None:
     """Return the bytes of a text, None for other values."""
     return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else None
-
-
-def _are_bytes(data: Any) -> TypeGuard[list[int]]:
-    whole = isinstance(data, list) and all(type(x) is int and 0 <= x < 256 for x in data)
-    return whole and bool(data)
 
 
 def shown(text: bytes) -> str:
