@@ -220,6 +220,7 @@ def test_questions_are_predictions_of_their_choices(tmp_path, make):
     found, _ = score(tmp_path, *paths, "--measures", "tv,information")
     members = softmax(LOGPROBS).swapaxes(0, 1)
     u = cl.quantify(members, ["tv", "information"])
+    assert found["id"].tolist() == [str(q) for q in range(N)]
     assert_allclose(found["tv_epistemic"], u["tv"].epistemic, rtol=1e-12)
     assert_allclose(found["information_epistemic"], u["information"].epistemic, atol=1e-12)
     vote = np.asarray(cl.majority_vote(members))

@@ -124,7 +124,7 @@ class ChoiceSource(Source):
             if question is None:
                 refuse("has no log-probability for each choice", "write the field choice_logprobs")
             return question
-        answers = [answer for answer in answers_of(body) if any(answer.positions)]
+        answers = [own for own in answers_of(body) if any(own.positions)]
         if not answers:
             refuse("has no lists of tokens", "request top_logprobs=20, or leave out --choices")
         first = next(position for position in answers[0].positions if position is not None)
@@ -168,7 +168,7 @@ def _first_token(position: Position, choices: tuple[str, ...]) -> tuple[Array, f
             shares[choices.index(text)] += math.exp(entry.logprob)
     if not shares.any():
         refuse(f"lists none of the choices {', '.join(choices)} at its first token",
-               "let the answer begin with it, and request more log-probabilities")  # fmt: skip
+               "let the answer start with it, and request more log-probabilities")  # fmt: skip
     rest = max(0.0, 1.0 - sum(math.exp(entry.logprob) for entry in position.listed))
     least = min(math.exp(entry.logprob) for entry in position.listed)
     unlisted = min(rest, least) if (shares == 0).any() else 0.0

@@ -13,8 +13,8 @@ from credalens.io.streams import ByteStream, format_suffix
 
 #: Names of identifiers, by preference. Responses have an ``id`` of their own, which is of no use.
 ID_NAMES = ("custom_id", "doc_id", "question_id", "prompt_id", "id", "key", "uid")
-#: Fields by which an object is a response itself, so that its ``id`` was made by the server.
-RESPONSE = ("choices", "output", "candidates", "object")
+#: Fields with objects, by which a record is a response itself: its ``id`` was made by the server.
+RESPONSE = ("choices", "output", "candidates")
 #: Largest ``.json`` file, which is held in memory.
 MAX_JSON_BYTES = 1 << 30
 
@@ -96,7 +96,8 @@ def id_of(record: dict[str, Any], name: str | None) -> str | None:
         if name not in record:
             refuse(f"has no field {name!r}", f"its fields are {', '.join(record)[:100]}")
         return str(record[name])
-    is_response = any(field in record for field in RESPONSE)
+    parts = [record[name] for name in RESPONSE if isinstance(record.get(name), list)]
+    is_response = "object" in record or any(isinstance(x, dict) for part in parts for x in part)
     for known in ID_NAMES:
         own = record.get(known)
         if isinstance(own, str | int) and not (is_response and known == "id"):

@@ -28,8 +28,8 @@ def position_of(chosen: Entry | None, listed: Sequence[Entry]) -> Position | Non
 
     APIs and servers add the chosen token to the list, or put it in the place of another one,
     if it is not among the most probable ones. No unlisted token may be more probable than a
-    listed one, so the chosen token is removed where it may be such an addition: if its rank says
-    so or, without ranks, if it is the least probable token of the list. Tokens of probability 0,
+    listed one, so the chosen token is removed where it may be such an addition: if its rank states
+    it or, without ranks, if it is the least probable token of the list. Tokens of probability 0,
     or that are only known to be very unlikely, are removed.
     """
     known = sorted((e for e in listed if e.logprob > -math.inf), key=lambda e: -e.logprob)

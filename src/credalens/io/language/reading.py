@@ -138,11 +138,11 @@ class _File:
 
 def _chosen_tokens(answers: list[Answer], tokens: str | None) -> list[Answer]:
     """Return the generated answers, or the scored prompts; those that have lists at all."""
-    listed = [answer for answer in answers if any(answer.positions)]
+    listed = [own for own in answers if any(own.positions)]
     if not listed:
         refuse("lists no alternatives of its tokens", "request top_logprobs=20, not only logprobs")
-    generated = [answer for answer in listed if not answer.scored]
-    scored = [answer for answer in listed if answer.scored]
+    generated = [own for own in listed if not own.scored]
+    scored = [own for own in listed if own.scored]
     if tokens is None:
         return generated or scored
     found = generated if tokens == "generated" else scored
@@ -252,7 +252,7 @@ def _notes(found: Records, files: Iterable[_File]) -> list[str]:
     if vocabulary.merged:
         notes.append(
             f"{counted(vocabulary.merged, 'list')} had several tokens with the same text, which "
-            "are counted as one token; write token ids to tell them apart"
+            "are counted as one token; write token ids to distinguish them"
         )
     answers = [m for record in found.records for m in record.members if m is not None]
     if not is_truncated(answers):

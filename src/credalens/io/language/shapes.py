@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 def answers_of(body: dict[str, Any]) -> list[Answer]:
     """Return the answers of a response, and the scored prompts; nothing if it has none."""
     for find in SHAPES:
-        found = [answer for answer in find(body) if answer.positions]
+        found = [own for own in find(body) if own.positions]
         if found:
             return found
     return []
