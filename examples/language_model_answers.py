@@ -1,9 +1,9 @@
 """Answers of three small language models, in the shapes that APIs return; nothing is downloaded.
 
-Each model counts words and the two words before them in sentences about capitals, drawn at random.
-Some facts are in all sentences, some are disputed, and one country does not occur. The answers, with
-their five most probable tokens, are written as a chat API returns them, one file per model; and the
-log-probabilities of the choices of questions, one file per model, in the folder ``choices``.
+Each model counts words, and the two words before them, in sentences about capitals that are drawn
+at random. Some facts are in all sentences, some are disputed, and one country does not occur. The
+answers, with their five most probable tokens, are written as a chat API returns them, one file per
+model; and the log-probabilities of the choices of questions, in the folder ``choices``.
 
 Run: python examples/language_model_answers.py [FOLDER]
 """

@@ -1,6 +1,7 @@
 """Responses of language models: every shape gives the same credal sets; traps of real servers."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -342,3 +343,38 @@ def test_results_do_not_depend_on_other_records(tmp_path):
         found = read_logprobs(write(tmp_path / "a.jsonl", records))
         i = found.ids.tolist().index("q")
         assert cl.majority_vote(found.hull)[i] == found.hull.ids[i, 0].min()
+
+
+# ---------------------------------------------------------------- damaged lines
+
+JUNK = [None, True, 0, -1, 3.5, "x", "", [], {}, [1], {"a": 1}, float("nan"), "-inf", -9999.0,
+        [[]], [{}], "\ud800", 10**30]  # fmt: skip
+
+
+def damaged(rng, value):
+    """A copy of a JSON value of which one part is missing or another one."""
+    if isinstance(value, dict | list) and value and rng.random() < 0.8:
+        copy = dict(value) if isinstance(value, dict) else list(value)
+        key = list(copy)[rng.integers(len(copy))] if isinstance(copy, dict) else int(
+            rng.integers(len(copy)))  # fmt: skip
+        if rng.random() < 0.2:
+            copy.pop(key)
+        else:
+            copy[key] = damaged(rng, copy[key])
+        return copy
+    return JUNK[rng.integers(len(JUNK))]
+
+
+def test_damaged_responses_are_read_or_one_error(tmp_path):
+    rng = np.random.default_rng(0)
+    path, messages = tmp_path / "a.jsonl", []
+    makers = list(SHAPES.values())
+    for i in range(300):
+        record = damaged(rng, makers[i % len(makers)](P[0, 0], [0] * T, K_TOP))
+        path.write_text(json.dumps(record))
+        try:
+            read_logprobs(path, n_classes=K if i % 2 else None)
+        except PredictionFileError as error:
+            messages.append(str(error))
+    assert 50 < len(messages) < 250
+    assert all(re.search(r"a\.jsonl: line 1", message) for message in messages)

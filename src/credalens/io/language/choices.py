@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from credalens._backend import Array
-from credalens.io.language.entries import log_probability, refuse
+from credalens.io.language.entries import (
+    log_probability,
+    refuse,
+    unexpected_types,
+    valid_text,
+)
 
 #: Fields with one log-probability, or one list of those of its tokens, per choice.
 FIELDS = ("choice_logprobs", "loglikelihoods", "logprobs")
@@ -32,12 +37,17 @@ class Question(NamedTuple):
 
 def question_of(record: Mapping[str, Any]) -> Question | None:
     """Return the question of a record; None if it has no log-probability per choice."""
+    with unexpected_types():
+        return _find_question(record)
+
+
+def _find_question(record: Mapping[str, Any]) -> Question | None:
     if "resps" in record or "filtered_resps" in record:
         return _harness(record)
     for name in FIELDS:
         values = record.get(name)
         if isinstance(values, dict) and values and all(map(_is_scored, values.values())):
-            return _question(list(values.values()), tuple(values), record)
+            return _question(list(values.values()), tuple(map(valid_text, values)), record)
         if isinstance(values, list) and len(values) > 1 and all(map(_is_scored, values)):
             texts = _texts(record, len(values))
             # Without choices these are the log-probabilities of the tokens of an answer.
@@ -65,7 +75,7 @@ def _texts(record: Mapping[str, Any], count: int) -> tuple[str, ...] | None:
             and len(texts) == count
             and all(isinstance(text, str) for text in texts)
         ):
-            return tuple(texts)
+            return tuple(map(valid_text, texts))
     return None
 
 
@@ -124,7 +134,7 @@ def _harness(record: Mapping[str, Any]) -> Question:
         logprobs, texts = logprobs[:half], texts[:half]
     if texts is not None and len(texts) != len(logprobs):
         texts = None
-    known = tuple(text.lstrip() for text in texts) if texts is not None else None
+    known = None if texts is None else tuple(valid_text(text.lstrip()) for text in texts)
     values = np.array([log_probability(value) for value in logprobs])
     return Question(values, known, None, label_of(record, known, len(values)))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 #: Names of a token's text, identifier and log-probability, by preference.
@@ -15,12 +16,26 @@ LOGPROBS = ("logprob", "logProbability", "log_probability")
 UNKNOWN = -9000.0
 #: Log-probabilities above 0 that are rounding.
 ROUNDING = 1e-3
+#: Largest token id, plus one.
+LARGEST_ID = 2**31 - 1
 #: How vLLM writes the identifier of a token in place of its text.
 ID_PREFIX = "token_id:"
 
 
 class RecordError(ValueError):
     """A line that cannot be used; the message is a problem and a fix, separated by a semicolon."""
+
+
+@contextmanager
+def unexpected_types() -> Iterator[None]:
+    """Raise `RecordError` for fields of other types than those of the shape of a response."""
+    try:
+        yield
+    except RecordError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
+        reason = f"{type(error).__name__}: {error}".replace(";", ",")
+        refuse(f"has fields of unexpected types ({reason:.80})", "write the response unchanged")
 
 
 def refuse(problem: str, fix: str) -> NoReturn:
@@ -125,9 +140,12 @@ def _whole(value: Any) -> int | None:
     if value is None:
         return None
     try:
-        return int(value)
-    except (TypeError, ValueError):
-        return refuse(f"has the token id {value!r:.80}", "token ids are whole numbers")
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = -1
+    if not 0 <= number < LARGEST_ID:
+        refuse(f"has the token id {value!r:.80}", "token ids are whole numbers from 0 on")
+    return number
 
 
 def as_bytes(text: Any) -> bytes | None:
@@ -138,6 +156,11 @@ def as_bytes(text: Any) -> bytes | None:
 def shown(text: bytes) -> str:
     """Return the text of a token for people."""
     return text.decode("utf-8", "replace")
+
+
+def valid_text(text: str) -> str:
+    """Return a text without lone surrogates, which JSON can hold and files cannot."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def has_ids(entries: Iterable[Entry]) -> bool:

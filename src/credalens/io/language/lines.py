@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import IO, Any, NamedTuple, NoReturn
 
-from credalens.io.language.entries import refuse
+from credalens.io.language.entries import refuse, valid_text
 from credalens.io.source import raise_file_error, read_errors
 from credalens.io.streams import ByteStream, format_suffix
 
@@ -95,13 +95,13 @@ def id_of(record: dict[str, Any], name: str | None) -> str | None:
     if name is not None:
         if name not in record:
             refuse(f"has no field {name!r}", f"its fields are {', '.join(record)[:100]}")
-        return str(record[name])
+        return valid_text(str(record[name]))
     parts = [record[name] for name in RESPONSE if isinstance(record.get(name), list)]
     is_response = "object" in record or any(isinstance(x, dict) for part in parts for x in part)
     for known in ID_NAMES:
         own = record.get(known)
         if isinstance(own, str | int) and not (is_response and known == "id"):
-            return str(own)
+            return valid_text(str(own))
     return None
 
 

@@ -17,6 +17,7 @@ from credalens.io.language.entries import (
     log_probability,
     refuse,
     text_of,
+    unexpected_types,
 )
 from credalens.io.language.positions import Position, position_of
 
@@ -37,10 +38,11 @@ class Answer(NamedTuple):
 
 def answers_of(body: dict[str, Any]) -> list[Answer]:
     """Return the answers of a response, and the scored prompts; nothing if it has none."""
-    for find in SHAPES:
-        found = [own for own in find(body) if own.positions]
-        if found:
-            return found
+    with unexpected_types():
+        for find in SHAPES:
+            found = [own for own in find(body) if own.positions]
+            if found:
+                return found
     return []
 
 
