@@ -17,7 +17,9 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["tutorials/files.md", "tutorials/cluster.md"])
+@pytest.mark.parametrize(
+    "page", ["tutorials/files.md", "tutorials/cluster.md", "howto/language_models.md"]
+)
 def test_commands(page):
     text = (DOCS / page).read_text()
     names = {}
@@ -31,7 +33,8 @@ def test_commands(page):
             ["bash", "-c", command], cwd=names["folder"], env=os.environ | {"PATH": path},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
-        assert done.returncode == 0, done.stdout
+        failed = shown.startswith("credalens: ") and "warning" not in shown
+        assert done.returncode == 0 or failed, done.stdout
         printed = without_core_warning(done.stdout)
         assert doctest.OutputChecker().check_output(shown, printed, FLAGS), printed
 

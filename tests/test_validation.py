@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import credalens as cl
 from credalens import _kernels, _validation
+from credalens._row_kinds import EXACT, ROUNDING
 from ensembles import dirichlet
 
 
@@ -425,8 +426,7 @@ def test_later_refuses_at_once_what_needs_no_look_at_the_values():
 def test_a_row_on_the_edge_of_a_tolerance_is_judged_by_the_validation(limit):
     # The sum in another order may fall on the other side.
     rng = np.random.default_rng(0)
-    double = np.dtype(np.float64)
-    off = _validation.exact_tolerance(double) if limit == "exact" else _validation.rounding_of(0.0)
+    off = EXACT if limit == "exact" else ROUNDING
     P = rng.dirichlet(np.ones(9), (1000, 5))
     P *= (1 + off + rng.uniform(-1e-15, 1e-15, (1000, 1, 1))) / P.sum(axis=2, keepdims=True)
     sides = set()

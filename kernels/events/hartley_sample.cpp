@@ -23,7 +23,11 @@ namespace {
 // memory and needs no minimum over lanes. An unused lane holds zeros.
 constexpr int kBlockLanes = 8;
 constexpr std::int64_t kFirstRound = 32;   // the standard error of fewer pairs is not reliable
-constexpr std::int64_t kDrawnAtOnce = 32;  // permutations
+constexpr std::int64_t kDrawnAtOnce = 32;  // permutations, fewer for many classes
+constexpr std::int64_t kDrawnNumbers = std::int64_t{1} << 19;
+// Numbers of a block from which all threads process the same block, to save memory. Permutations
+// take so long then that they are distributed as well as instances.
+constexpr std::size_t kSharedNumbers = std::size_t{1} << 19;
 // Numbers of a block that stay in the second-level cache. Of larger ones, the classes so many steps
 // further on in a chain, at arbitrary addresses, are prefetched.
 constexpr std::size_t kCachedNumbers = std::size_t{1} << 16;
@@ -99,7 +103,11 @@ class Group {
 public:
     Group(const T* P, int M, int K, const double* v, const double* half_v, int threads)
         : P_(P), M_(M), K_(K), v_(v), half_v_(half_v), threads_(threads),
-          rows_(static_cast<std::size_t>(M) * padded_size(K)), orders_(kDrawnAtOnce * K) {}
+          drawn_at_once_(std::clamp<std::int64_t>(
+              kDrawnNumbers / K, static_cast<std::int64_t>(resolve_threads(threads, kDrawnAtOnce)),
+              kDrawnAtOnce)),
+          rows_(static_cast<std::size_t>(M) * padded_size(K)),
+          orders_(static_cast<std::size_t>(drawn_at_once_) * K) {}
 
     void fill(std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
@@ -115,8 +123,8 @@ public:
     // Samples pairs `done` to `count`.
     void sample(std::uint64_t seed, std::int64_t done, std::int64_t count) {
         const std::size_t sums = static_cast<std::size_t>(M_) * kBlockLanes;
-        for (std::int64_t first = done; first < count; first += kDrawnAtOnce) {
-            const std::size_t drawn = std::min(kDrawnAtOnce, count - first);
+        for (std::int64_t first = done; first < count; first += drawn_at_once_) {
+            const std::size_t drawn = std::min(drawn_at_once_, count - first);
             AlignedBuffer totals(blocks_.size() * drawn * kBlockLanes);
             const auto order = [&](std::size_t j) { return orders_.data() + j * K_; };
             parallel_for(drawn, 1, threads_, [&](std::size_t begin, std::size_t end) {
@@ -183,6 +191,7 @@ private:
     int M_, K_;
     const double *v_, *half_v_;
     int threads_;
+    std::int64_t drawn_at_once_;
     AlignedBuffer rows_;
     std::vector<std::uint32_t> orders_;
     std::vector<std::unique_ptr<Block>> blocks_;
@@ -213,21 +222,25 @@ void hartley_sample(const T* P, std::size_t n, int M, int K, const double* log_v
     const std::int64_t wanted = std::max<std::int64_t>(adaptive ? max_pairs : n_pairs, 2);
     const std::int64_t last = sampled ? wanted : 0;
     const std::size_t size = group_size(n, M, K, threads), groups = (n + size - 1) / size;
-    const bool few = groups < static_cast<std::size_t>(resolve_threads(threads, 2));
+    const std::size_t numbers = static_cast<std::size_t>(M) * K * kBlockLanes;
+    const bool few = numbers > kSharedNumbers ||
+                     groups < static_cast<std::size_t>(resolve_threads(threads, 2));
     parallel_for(n, size, few ? 1 : threads, [&](std::size_t begin, std::size_t end) {
         Group<T> group(P, M, K, v.data(), half_v.data(), few ? threads : 1);
-        group.fill(begin, end);
-        std::int64_t done = 0;
-        std::int64_t count = adaptive ? std::min(kFirstRound, last) : last;
-        while (!group.empty()) {
-            group.sample(seed, done, count);
-            group.report(count, [&](std::size_t i, double estimate, double error) {
-                value[i] = estimate;
-                standard_error[i] = error;
-                return count >= last || error <= std::max(rtol * estimate, atol);
-            });
-            done = count;
-            count = std::min(2 * count, last);
+        for (std::size_t first = begin; first < end; first += size) {  // a range may be longer
+            group.fill(first, std::min(end, first + size));
+            std::int64_t done = 0;
+            std::int64_t count = adaptive ? std::min(kFirstRound, last) : last;
+            while (!group.empty()) {
+                group.sample(seed, done, count);
+                group.report(count, [&](std::size_t i, double estimate, double error) {
+                    value[i] = estimate;
+                    standard_error[i] = error;
+                    return count >= last || error <= std::max(rtol * estimate, atol);
+                });
+                done = count;
+                count = std::min(2 * count, last);
+            }
         }
     });
 }

@@ -13,6 +13,8 @@ EXACT = 1e-6
 #: Largest deviation that is rounding, and that of bfloat16. The margin admits three decimals:
 #: 0.333 + 0.333 + 0.333 differs from 1 by slightly more than 1e-3.
 ROUNDING, BFLOAT16_ROUNDING = 1e-3 + EXACT, 1e-2 + EXACT
+#: Largest rounding error of a float16 that is close to 0: that of each of many classes adds up.
+FLOAT16_UNDERFLOW = 2.0**-25
 #: Largest deviation of rows that may be rescaled, such as those rounded to one digit.
 NEAR = 0.1 + EXACT
 #: A number whose exponential is 0.
@@ -153,17 +155,17 @@ def distribution_axis(array: NDArray[Any]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def divide_inexact_rows(array: NDArray[Any]) -> tuple[NDArray[Any], float]:
+def divide_inexact_rows(
+    array: NDArray[Any], *, overwrite: bool = False
+) -> tuple[NDArray[Any], float]:
     """Return a copy with rows divided by sums that are not 1 up to `EXACT`, and the largest error.
 
-    Other rows keep their bits, so that the result for a row does not depend on the others. Half
-    precision cannot represent the result and is not changed.
+    Other rows keep their bits, so that the result for a row does not depend on the others.
+    `overwrite` allows to use the memory of the array.
     """
     sums = np.asarray(array.sum(axis=-1, dtype=np.float64))
     deviation = np.abs(sums - 1)
     largest = float(deviation.max(initial=0.0))
-    if array.dtype.itemsize < 4:
-        return array, largest
     sums[deviation <= EXACT] = 1.0  # dividing by 1 changes no bit
-    result = np.empty(array.shape, array.dtype.newbyteorder("="))
+    result = array if overwrite else np.empty(array.shape, array.dtype.newbyteorder("="))
     return np.divide(array, sums[..., None], out=result, casting="same_kind"), largest

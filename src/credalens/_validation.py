@@ -19,6 +19,7 @@ from credalens._backend import (
     Array,
     backend_of,
     first_invalid_row,
+    half_kind,
     has_values,
     is_tensor,
     namespace,
@@ -28,7 +29,13 @@ from credalens._backend import (
 )
 from credalens._errors import counted, format_index, raise_first, raise_invalid
 from credalens._row_errors import raise_row
-from credalens._row_kinds import BFLOAT16_ROUNDING, EXACT, ROUNDING, divide_inexact_rows
+from credalens._row_kinds import (
+    BFLOAT16_ROUNDING,
+    EXACT,
+    FLOAT16_UNDERFLOW,
+    ROUNDING,
+    divide_inexact_rows,
+)
 from credalens._warnings import warn_caller
 
 #: Names that other modules import from here, in addition to those defined below.
@@ -45,28 +52,37 @@ def tolerance_of(dtype: np.dtype[Any]) -> float:
     return math.sqrt(float(np.finfo(kind).eps))
 
 
-def exact_tolerance(dtype: np.dtype[Any]) -> float:
-    """Return the largest deviation of row sums from 1 of rows that are used as they are."""
-    # Half precision cannot represent a normalised row.
-    return ROUNDING if dtype.itemsize < 4 else EXACT
-
-
 def rounding_of(x: Any) -> float:
-    """Return the largest deviation of row sums from 1 that is rounding: 1e-3, in bfloat16 1e-2."""
-    return BFLOAT16_ROUNDING if is_bfloat16(x) else ROUNDING
+    """Return the largest deviation of row sums from 1 that is rounding.
+
+    1e-3, in bfloat16 1e-2; in float16 1e-3 and 3e-8 per class, since small numbers underflow.
+    """
+    kind = half_kind(x)
+    if kind == "bfloat16":
+        return BFLOAT16_ROUNDING
+    return ROUNDING + (FLOAT16_UNDERFLOW * x.shape[-1] if kind and x.ndim else 0.0)
 
 
-def is_bfloat16(x: Any) -> bool:
-    """Return whether an array of any library has the dtype bfloat16."""
-    return type(x) is not np.ndarray and str(getattr(x, "dtype", "")).endswith("bfloat16")
+def rounding_report(x: Any) -> Callable[[str, float], None]:
+    """Return `warn_of_rounding` for an array of any dtype."""
+    own = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "": 0.0}[half_kind(x)]
+    if own and x.ndim:
+        own += FLOAT16_UNDERFLOW * x.shape[-1]
+    return functools.partial(warn_of_rounding, own=own)
 
 
-def warn_of_rounding(name: str, deviation: float) -> None:
+def half_rounding(*given: Any) -> float:
+    """Return the rounding of sums of arrays in half precision, 0 if none is."""
+    return max(rounding_of(x) if half_kind(x) else 0.0 for x in given)
+
+
+def warn_of_rounding(name: str, deviation: float, own: float = 0.0) -> None:
     """Warn of rows whose sums differ from 1 by more than the rounding of single precision.
 
     The threshold is the square root of that precision, 3.5e-4: text with six digits is silent.
+    `own` is the rounding of the dtype of the rows, which is silent too.
     """
-    if deviation > tolerance_of(np.dtype(np.float32)):
+    if deviation > max(tolerance_of(np.dtype(np.float32)), own):
         warn_caller(
             f"{name}: rows sum to 1 within {deviation:.2g} and are divided by their sums; "
             "normalize=True does so without this warning",
@@ -75,18 +91,21 @@ def warn_of_rounding(name: str, deviation: float) -> None:
 
 
 def slack_of(*dtypes: np.dtype[Any]) -> float:
-    """Return the default tolerance of membership: 1e-9, or the rounding of the dtypes."""
-    return {2: 2e-3, 4: 1e-6}.get(min(dtype.itemsize for dtype in dtypes), 1e-9)
+    """Return the default tolerance of membership: 1e-9, in single precision 1e-6."""
+    return 1e-6 if min(dtype.itemsize for dtype in dtypes) <= 4 else 1e-9
 
 
 def numeric(x: Any, name: str) -> Array:
-    """Return `x` as a real floating array; raise if it is not numeric."""
+    """Return `x` as a real floating array; raise if it is not numeric.
+
+    Half precision becomes single precision.
+    """
     array = to_numpy(x, name)
     kind = array.dtype.kind
+    if half_kind(array):
+        return array.astype(np.float32)
     if kind == "f":
         return array
-    if array.dtype.name == "bfloat16":  # of ml_dtypes
-        return array.astype(np.float32)
     if kind in "biu":
         return array.astype(np.float64)
     if kind == "c":
@@ -148,7 +167,7 @@ def probabilities(
     """Return `x` as an array of probability vectors along the last axis.
 
     `axes` names the required trailing axes. A row may sum to 1 within `rounding`, by default
-    `rounding_of`; rows that miss 1 by more than `exact_tolerance` are divided by their sums in a
+    `rounding_of`; rows that miss 1 by more than `EXACT` are divided by their sums in a
     copy, and `report` is called with `name` and the largest deviation. ``normalize=True`` divides
     all rows by their sums first; `rescale` tells the caller how to request that, by default with
     a parameter of `ConvexHull`, or of the set that was called.
@@ -159,7 +178,7 @@ def probabilities(
         return array
     if normalize:
         return _normalized(array, name)
-    if first_invalid_row(array, exact_tolerance(array.dtype)) < 0:
+    if first_invalid_row(array, EXACT) < 0:
         return array
     tolerance = rounding_of(x) if rounding is None else rounding
     bad = first_invalid_row(array, tolerance)
@@ -170,7 +189,7 @@ def probabilities(
             call = f"ConvexHull({name}, normalize=True)" if axes == MEMBERS else "normalize=True"
             rescale = f"{call} rescales rows"
         raise_row(array, tuple(int(i) for i in row), name, tolerance, rescale, integers)
-    array, deviation = divide_inexact_rows(array)
+    array, deviation = divide_inexact_rows(array, overwrite=half_kind(x) != "")
     if report is not None:
         report(name, deviation)
     return array
@@ -207,12 +226,18 @@ def check_axes(array: Any, name: str, axes: tuple[str, ...] = MEMBERS) -> None:
             raise_invalid(name, f"has no {axis}, shape {shape}", f"pass at least one of the {axis}")
 
 
-def native_numeric(x: Any, name: str) -> Any:
-    """Return a tensor as a real floating one on its device; see `numeric`."""
+def native_array(x: Any, name: str) -> Any:
+    """Return a tensor as a real floating one on its device, possibly in half precision."""
     xp = namespace(x)
     if xp.isdtype(x.dtype, "complex floating"):
         raise_invalid(name, f"is complex ({x.dtype})", "pass real probabilities")
     return x if xp.isdtype(x.dtype, "real floating") else xp.astype(x, native.wide_dtype(x))
+
+
+def native_numeric(x: Any, name: str) -> Any:
+    """Return a tensor as a real floating one on its device; see `numeric`."""
+    array = native_array(x, name)
+    return namespace(x).astype(array, namespace(x).float32) if half_kind(array) else array
 
 
 def native_logits(x: Any, name: str) -> Any:
@@ -238,12 +263,18 @@ def native_probabilities(
     check_axes(array, name)
     xp = namespace(x)
     if validate and not _has_valid_rows(array, x, name, normalize):
-        probabilities(stop_gradient(x), name, normalize=normalize, report=warn_of_rounding)
-        if not normalize and native.numpy_dtype(array).itemsize >= 4 and not is_bfloat16(x):
-            sums = xp.sum(array, axis=-1, keepdims=True, dtype=native.wide_dtype(array))
-            scaled = xp.astype(array / sums, array.dtype)
-            array = xp.where(xp.abs(stop_gradient(sums) - 1) > EXACT, scaled, array)
+        probabilities(stop_gradient(x), name, normalize=normalize, report=rounding_report(x))
+        if not normalize:
+            array = divide_inexact_tensor_rows(array)
     return array / xp.sum(array, axis=-1, keepdims=True) if normalize else array
+
+
+def divide_inexact_tensor_rows(array: Any) -> Any:
+    """Return a tensor with rows divided by sums that are not 1 up to `EXACT`."""
+    xp = namespace(array)
+    sums = xp.sum(array, axis=-1, keepdims=True, dtype=native.wide_dtype(array))
+    scaled = xp.astype(array / sums, array.dtype)
+    return xp.where(xp.abs(stop_gradient(sums) - 1) > EXACT, scaled, array)
 
 
 def native_pair(p: Any, q: Any) -> tuple[Any, Any]:
@@ -272,13 +303,10 @@ def _has_valid_rows(array: Any, x: Any, name: str, normalize: bool) -> bool:
     if not has_values(x):
         raise_invalid(name, "is on meta, which has no data to validate", "pass validate=False")
     xp, rows = namespace(x), stop_gradient(array)
-    tolerance = exact_tolerance(native.numpy_dtype(array))
-    if is_bfloat16(x):
-        tolerance = BFLOAT16_ROUNDING
     if backend.kernels_can_read:
-        return not normalize and first_invalid_row(to_numpy(rows, name), tolerance) < 0
+        return not normalize and first_invalid_row(to_numpy(rows, name), EXACT) < 0
     sums = xp.sum(rows, axis=-1, dtype=native.wide_dtype(rows))
-    good = (sums > 0) & (sums < math.inf) if normalize else xp.abs(sums - 1) <= tolerance
+    good = (sums > 0) & (sums < math.inf) if normalize else xp.abs(sums - 1) <= EXACT
     return bool(xp.all(xp.all(rows >= 0, axis=-1) & good))
 
 

@@ -197,10 +197,11 @@ def test_empty_batches(shape, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
 def test_results_have_the_dtype_of_the_input(dtype):
-    x = cl.ConvexHull(P.astype(dtype)).members
-    assert x.dtype == dtype
-    u = cl.quantify(x)
+    x = P.astype(dtype)
     Q = cl.ConvexHull(x)
+    u = cl.quantify(x)
+    dtype = np.float32 if dtype is np.float16 else dtype
+    assert Q.members.dtype == Q.dtype == dtype
     for value in (u.total, *u.aleatoric, u.epistemic, u.error, Q.lower(), Q.upper(np.arange(7)),
                   Q.center(), Q.extreme_points(), cl.total_uncertainty(x),
                   cl.epistemic_uncertainty(x), *cl.aleatoric_uncertainty(x)):  # fmt: skip
@@ -209,12 +210,12 @@ def test_results_have_the_dtype_of_the_input(dtype):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @pytest.mark.parametrize("K", [5, 100, 1000])
-def test_single_precision_is_rounded_once(dtype, K):
+def test_results_are_rounded_once(dtype, K):
     # The same numbers, held in float64: only the result may be rounded, sums may not.
     x = cl.ConvexHull(disagreeing(20, 6, K, seed=1).astype(dtype), normalize=True).members
     exact = cl.quantify(cl.ConvexHull(x.astype(np.float64), validate=False))
     u = cl.quantify(cl.ConvexHull(x, validate=False))
-    eps = float(np.finfo(dtype).eps)
+    eps = float(np.finfo(np.float32).eps)
     # One rounding of numbers below 1, two where a float32 is taken from 1.
     assert_allclose(u.epistemic, exact.epistemic, rtol=0.51 * eps)
     assert_allclose(u.total, exact.total, rtol=0, atol=0.51 * eps)
@@ -318,7 +319,7 @@ class TestTorch:
         for value in (u.total, *u.aleatoric, u.epistemic, u.error, *interval, gap,
                       cl.total_uncertainty(x), cl.epistemic_uncertainty(x)):  # fmt: skip
             assert isinstance(value, torch.Tensor)
-            assert value.dtype == dtype
+            assert value.dtype == (torch.float32 if name == "float16" else dtype)
             assert value.shape == (6,)
         expected = cl.quantify(x.numpy())
         assert_array_equal(u.total.numpy(), expected.total)
@@ -327,7 +328,7 @@ class TestTorch:
     def test_bfloat16(self, torch):
         x = torch.tensor([[0.5, 0.5], [0.25, 0.75]], dtype=torch.bfloat16)
         u = cl.quantify(x)
-        assert u.total.dtype == torch.bfloat16
+        assert u.total.dtype == torch.float32
         assert u.total.item() == 0.5
         assert u.epistemic.item() == 0.125
 

@@ -217,7 +217,7 @@ def test_lower_precisions(dtype):
     exact = x.detach().double().requires_grad_()
     for measure in (cl.quantify, lambda Q: cl.quantify(Q, "entropy")):
         u = measure(unchecked(x))
-        assert u.total.dtype == u.epistemic.dtype == x.dtype
+        assert u.total.dtype == u.epistemic.dtype == torch.float32
         x.grad = exact.grad = None
         (u.total.sum() + u.epistemic.sum()).backward()
         v = measure(unchecked(exact))

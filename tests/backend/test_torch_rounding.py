@@ -20,10 +20,43 @@ def test_short_floats_of_softmax_outputs_are_valid(dtype, validate):
     assert (x.double().sum(-1) - 1).abs().max() > 1e-4
     Q = cl.ConvexHull(x, validate=validate)
     found = cl.quantify(Q)
-    assert found.total.dtype == dtype
+    assert found.total.dtype == torch.float32
     assert_allclose(found.total.double(), cl.quantify(P).total, atol=2e-2)
-    assert bool((found.epistemic <= found.total + 1e-3).all())
-    assert cl.total_uncertainty(x).dtype == dtype
+    assert bool((found.epistemic <= found.total + 1e-7).all())
+    assert cl.total_uncertainty(x).dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("grad", [False, True])
+def test_short_floats_give_single_precision_for_every_set(dtype, grad):
+    x = torch.from_numpy(P).to(dtype).requires_grad_(grad)
+    low, high = (end.detach().requires_grad_(grad) for end in (x.amin(1), x.amax(1)))
+    row = x.detach()[:, 0].requires_grad_(grad)
+    sets = {
+        cl.ConvexHull(x): P,
+        cl.ConvexHull(x, weights=[1, 2, 3, 4]): P,
+        cl.ProbabilityIntervals(low, high): cl.ConvexHull(P).to_intervals(),
+        cl.Contamination(row, 0.2): cl.Contamination(P[:, 0], 0.2),
+        cl.TotalVariationBall(row, 0.2): cl.TotalVariationBall(P[:, 0], 0.2),
+    }
+    for Q, exact in sets.items():
+        assert Q.lower().dtype == Q.center().dtype == torch.float32
+        value = cl.total_uncertainty(Q)
+        assert value.dtype == torch.float32
+        assert_allclose(value.detach(), cl.total_uncertainty(exact), atol=2e-2)
+        if grad:
+            value.sum().backward()
+    assert cl.decide(x).dtype == cl.majority_vote(x).dtype == torch.int64
+    if grad:
+        assert x.grad.dtype == low.grad.dtype == row.grad.dtype == dtype
+
+
+def test_queries_keep_single_precision_with_a_gradient():
+    x = torch.from_numpy(P).float().requires_grad_()
+    Q = cl.ConvexHull(x)
+    for value in (Q.center(), Q.lower(), Q.tv_diameter(), *Q.min_entropy(), *Q.maximin()):
+        assert value.dtype == torch.float32
+    assert cl.decide(x).dtype == torch.int64
 
 
 def test_bfloat16_may_miss_one_by_a_hundredth():

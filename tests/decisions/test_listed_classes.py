@@ -1,9 +1,12 @@
 """Decisions with truncated predictions."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import credalens as cl
+from credalens.decisions import listed_classes
 from topk_cases import cases, dense_members, truncate
 
 RULES = ("e_admissible", "maximal", "interval_dominance")
@@ -58,6 +61,24 @@ def test_a_batch_and_large_label_spaces():
     assert classes.shape[-1] <= 4 * 20 + 1
     assert mask.any(axis=-1).all()
     assert cl.admissible(Q).shape == (3, 128_256)
+
+
+def test_games_of_many_classes_need_no_memory_for_all_of_them(monkeypatch):
+    # Every one of 100 classes of each instance may be admissible: 2000 games of (5, 101) numbers.
+    rng = np.random.default_rng(2)
+    ids = np.arange(100).reshape(5, 20) + np.zeros((20, 1, 1), int)
+    probs = rng.uniform(0.04, 0.05, size=(20, 5, 20))
+    whole = cl.decisions.admissible_listed(cl.TopKHull(ids, probs, 128_256))
+    monkeypatch.setattr(listed_classes, "BLOCK_NUMBERS", 1 << 13)
+    tracemalloc.start()
+    try:
+        found = cl.decisions.admissible_listed(cl.TopKHull(ids, probs, 128_256))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2000 * 5 * 101 * 8 / 4
+    for a, b in zip(found, whole, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_costs_are_refused():

@@ -112,7 +112,7 @@ def test_big_endian_half_and_integer_arrays(tmp_path):
     assert np.array_equal(hard.argmax(axis=2), members.argmax(axis=2))
     half = np.array([[0.3333, 0.3333, 0.3333]], np.float16)  # sums to 1 as well as half floats do
     np.save(tmp_path / "c.npy", half)
-    assert whole(open_ensemble([str(tmp_path / "c.npy")]))[0].dtype == np.float16
+    assert whole(open_ensemble([str(tmp_path / "c.npy")]))[0].dtype == np.float32
 
 
 def test_logits_from_the_file_or_by_request(tmp_path):
@@ -431,7 +431,7 @@ class TestErrors:
         data = (folder / "0.npz").read_bytes()
         (folder / "0.npz").write_bytes(data[: len(data) // 2])
         self.check_error([folder / "0.npz"], "0.npz: cannot be read")
-        self.check_error(["-"], "stdin: needs a format; pass --format csv, tsv, jsonl or npy")
+        self.check_error(["-"], "stdin: needs a format; pass --format csv, tsv, jsonl, npy or logprobs")
         self.check_error([folder / "1.npz"] * 2, "1.npz: is listed twice")
         self.check_error([folder / "1.npz", f"{folder}/./1.npz"], "1.npz: is listed twice")
 

@@ -416,3 +416,15 @@ def test_the_star_whose_hartley_measure_exceeds_its_entropy():
     assert_allclose(u.aleatoric, u.total - u.epistemic, rtol=0, atol=1e-15)
     assert u.aleatoric < -0.015
     assert_array_equal(u.epistemic, value)
+
+
+def test_instances_of_tens_of_thousands_of_classes_do_not_depend_on_their_batch():
+    # Blocks of instances are so large that all threads process the same one, and there are several.
+    P = np.random.default_rng(0).dirichlet(np.full(20_000, 0.1), (20, 4)).astype(np.float32)
+    together = cl.generalized_hartley(P, n_samples=8, random_state=3, return_error=True)
+    for i in (0, 7, 8, 19):
+        alone = cl.generalized_hartley(P[i], n_samples=8, random_state=3, return_error=True)
+        assert [x[i] for x in together] == list(alone)
+    with cl.limit_threads(1):
+        single = cl.generalized_hartley(P, n_samples=8, random_state=3)
+    assert_array_equal(single, together[0])

@@ -41,6 +41,26 @@ def test_aleatoric_lower_is_the_smallest_over_the_set(P):
     assert_allclose(got, nearest, rtol=0, atol=np.finfo(P.dtype).eps)
 
 
+def test_the_lower_end_alone():
+    P = disagreeing(6, 4, 5)
+    sets = (
+        P, P[0], P.astype(np.float32), cl.ConvexHull(P).to_intervals(),
+        cl.TotalVariationBall(P[:, 0], 0.2), cl.KLBall(P[:, 0], 0.2),
+        cl.Contamination(P[:, 0], 0.1),
+        cl.TopKHull([[3, 7], [3, 9]], [[0.8, 0.15], [0.6, 0.35]], n_classes=1000),
+    )  # fmt: skip
+    for Q in sets:
+        interval, _ = cl.aleatoric_uncertainty(Q, return_error=True)
+        lower, error = cl.aleatoric_uncertainty(Q, end="lower", return_error=True)
+        assert_allclose(lower, interval.lower, rtol=0, atol=1e-12)
+        assert lower.dtype == interval.lower.dtype
+        assert not np.any(error)
+    ordinal = cl.aleatoric_uncertainty(P, "ordinal", end="lower")
+    assert_array_equal(ordinal, cl.aleatoric_uncertainty(P, "ordinal").lower)
+    with pytest.raises(ValueError, match=r"^end: is 'upper'; choose one of 'both', 'lower'"):
+        cl.aleatoric_uncertainty(P, end="upper")
+
+
 @everywhere
 def test_aleatoric_upper_is_within_its_gap_of_highs(P):
     interval, gap = cl.aleatoric_uncertainty(P, return_error=True)

@@ -361,14 +361,15 @@ def test_from_logits_by_hand():
     assert_array_equal(cl.ConvexHull.from_logits([[1, 1]]).members, [[0.5, 0.5]])
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4"])
-def test_from_logits_keeps_the_dtype_and_passes_the_door(dtype):
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4", ">f2"])
+def test_from_logits_keeps_single_precision_and_is_valid(dtype):
     logits = np.random.default_rng(1).normal(0, 5, (6, 4, 50)).astype(dtype)
     Q = cl.ConvexHull.from_logits(logits)
-    assert Q.members.dtype == np.dtype(dtype).newbyteorder("=")
+    kind = np.float64 if dtype is np.float64 else np.float32
+    assert Q.members.dtype == kind
     cl.ConvexHull(Q.members)
     exact = cl.ConvexHull.from_logits(logits.astype(np.float64)).members
-    assert_allclose(Q.members, exact, rtol=0, atol=2 * np.finfo(dtype).eps)
+    assert_allclose(Q.members, exact, rtol=0, atol=2 * np.finfo(kind).eps)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     assert_type(cl.total_uncertainty(tensor), Tensor)
     assert_type(cl.aleatoric_uncertainty(members), cl.Interval)
     assert_type(cl.aleatoric_uncertainty(tensor), cl.Interval)
+    assert_type(cl.aleatoric_uncertainty(members, end="lower"), NDArray[Any])
     assert_type(cl.aleatoric_uncertainty(Q, return_error=True), tuple[cl.Interval, NDArray[Any]])
     assert_type(cl.epistemic_uncertainty(members), NDArray[Any])
     assert_type(cl.epistemic_uncertainty(tensor), Tensor)

@@ -37,6 +37,7 @@ class Backend:
     """The library, dtype and device of an array, so that results are returned to them."""
 
     library: str = "numpy"
+    #: That of results: for arrays in half precision, single precision.
     dtype: Any = None
     device: Any = None
     #: "host": the kernels can read the data; "device": the data are on another device, require a
@@ -62,7 +63,8 @@ class Backend:
         if self.library == "numpy":
             return array[()]
         if is_tensor(array):
-            return array if self.dtype in (None, array.dtype) else _cast(array, self.dtype)
+            same = self.dtype in (None, array.dtype) or not backend_of(array).dtype
+            return array if same else _cast(array, self.dtype)
         array = np.asarray(array)
         dtype = self.dtype if array.dtype.kind == "f" else None
         if self.library == "torch":
@@ -105,6 +107,31 @@ def _cast(tensor: Any, dtype: Any) -> Any:
     return tensor.to(dtype) if _is_torch(tensor) else tensor.astype(dtype)
 
 
+#: Dtypes with two bytes, by their names.
+_HALF = {"float16": "float16", "torch.float16": "float16", "bfloat16": "bfloat16"}
+_HALF["torch.bfloat16"] = "bfloat16"
+
+
+def half_kind(x: Any) -> str:
+    """Return "float16" or "bfloat16" if an array of any library has that dtype, otherwise ""."""
+    dtype = getattr(x, "dtype", None)
+    # The names of other dtypes are not computed, which would take microseconds.
+    if getattr(dtype, "itemsize", 0) != 2:
+        return ""
+    return _HALF.get(getattr(dtype, "name", None) or str(dtype), "")
+
+
+def is_traced_by_torch(x: Any) -> bool:
+    """Return whether `x` is a tensor of a compiler or a transformation of PyTorch.
+
+    These have a shape but no values: `torch.compile`, `torch.export`, `torch.vmap`, `torch.func`.
+    """
+    if not _is_torch(x):
+        return False
+    torch = sys.modules["torch"]
+    return bool(torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
+
+
 def backend_of(x: Any) -> Backend:
     """Return the backend of `x` without computing or copying anything."""
     if type(x) is np.ndarray:
@@ -114,12 +141,15 @@ def backend_of(x: Any) -> Backend:
     if _is_torch(x):
         grad = x.requires_grad and sys.modules["torch"].is_grad_enabled()
         placement = "device" if grad or x.device.type != "cpu" else "host"
-        return Backend(
-            "torch", x.dtype if x.is_floating_point() else None, x.device, placement, grad
-        )
+        dtype = x.dtype if x.is_floating_point() else None
+        if half_kind(x):
+            dtype = sys.modules["torch"].float32
+        return Backend("torch", dtype, x.device, placement, grad)
     if _is_jax(x):
         jax = sys.modules["jax"]
         dtype = x.dtype if jax.numpy.issubdtype(x.dtype, jax.numpy.floating) else None
+        if half_kind(x):
+            dtype = jax.numpy.dtype("float32")
         if isinstance(x, jax.core.Tracer):
             return Backend("jax", dtype, None, "device", grad=True, traced=True)
         on_host = all(d.platform == "cpu" for d in x.devices()) and len(x.devices()) == 1
@@ -148,6 +178,13 @@ def has_values(x: Any) -> bool:
     return not (backend_of(x).traced or str(getattr(x, "device", "")) == "meta")
 
 
+def on_host(x: Any, name: str) -> Any:
+    """Return an array in host memory without a gradient, in its dtype; `name` is for errors."""
+    if _is_torch(x) and has_values(x):
+        return x.detach().cpu()
+    return to_numpy(stop_gradient(x), name) if is_tensor(x) else x
+
+
 def concrete_values(x: Any) -> Array | None:
     """Return the values of an array as a NumPy array, ``None`` if it has none."""
     return to_numpy(stop_gradient(x), "array") if has_values(x) else None
@@ -165,9 +202,7 @@ def to_numpy(x: Any, name: str) -> Array:
                 f"{name}: is traced by JAX, and this function needs its values; "
                 "call it outside of jit, grad and vmap"
             )
-        array = np.asarray(x)
-        # bfloat16 is not a NumPy dtype.
-        return array.astype(np.float32) if array.dtype.kind == "V" else array
+        return np.asarray(x)
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise ValueError(f"{name}: has masked entries; fill them, or drop these instances")
     try:
@@ -183,6 +218,12 @@ def to_numpy(x: Any, name: str) -> Array:
 
 
 def _torch_to_numpy(x: Any, name: str) -> Array:
+    if is_traced_by_torch(x):
+        raise ValueError(
+            f"{name}: is traced by PyTorch, and this needs its values; call it outside of "
+            "torch.compile, torch.export and torch.func, or pass the tensor to total_uncertainty, "
+            "epistemic_uncertainty or aleatoric_uncertainty(..., end='lower')"
+        )
     if backend_of(x).grad:
         raise ValueError(f"{name}: the tensor requires grad; pass {name}.detach()")
     if x.device.type == "meta":

@@ -19,15 +19,25 @@ other tensors: another device, JAX tracers    the native implementation; without
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from credalens._backend.backend import NUMPY, Array, Backend, is_lazy, to_numpy, tree_map
+from credalens._backend.backend import (
+    NUMPY,
+    Array,
+    Backend,
+    is_lazy,
+    is_traced_by_torch,
+    to_numpy,
+    tree_map,
+)
 from credalens._backend.host_callback import VJP, host_callback
 
 P = ParamSpec("P")
@@ -49,6 +59,11 @@ class Primitive:
     native: Callable[..., Any] | None = None
     #: Takes the arguments; returns a VJP, or None if there is none for these arguments.
     vjp: Callable[..., VJP | None] | None = None
+
+    @property
+    def result(self) -> str:
+        """The core dimensions of the results."""
+        return self.signature.partition("->")[2]
 
     @property
     def by_instance(self) -> bool:
@@ -106,6 +121,29 @@ def call(entry: Primitive, Q: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         n = entry.signature.partition("->")[0].count("(")
         n = n if any(is_lazy(x) or np.ndim(x) > 1 for x in args[:n]) else 0
         return Q._lazy.map(_Call(name, args[n:], kwargs), args[:n])
+    with _device_call() as outermost:
+        result = _call_on_device(entry, Q, args, kwargs)
+    # Other primitives and measures combine results in the dtype for sums.
+    return to_backend(result, backend) if outermost and "Q" not in entry.result else result
+
+
+#: Whether a primitive or a measure of tensors that do not share memory with kernels is running.
+_ON_DEVICE: contextvars.ContextVar[bool] = contextvars.ContextVar("on_device", default=False)
+
+
+@contextmanager
+def _device_call() -> Iterator[bool]:
+    """Mark a call of a primitive or a measure; yields whether it is the outermost one."""
+    outermost = not _ON_DEVICE.get()
+    token = _ON_DEVICE.set(True)
+    try:
+        yield outermost
+    finally:
+        _ON_DEVICE.reset(token)
+
+
+def _call_on_device(entry: Primitive, Q: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    backend = Q.backend
     vjp = entry.vjp(*args, **kwargs) if entry.vjp else None
     if entry.native is not None and not (vjp and backend.kernels_can_read):
         result = entry.native(Q, *args, **kwargs)
@@ -116,10 +154,10 @@ def call(entry: Primitive, Q: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         def forward(array: Array) -> Any:
             return entry.numpy(Q._from_validated((array,), NUMPY), *args, **kwargs)
 
-        n_outputs = entry.signature.partition("->")[2].count("(")
+        n_outputs = entry.result.count("(")
         return host_callback(forward, vjp, n_outputs, Q._arrays[0], Q.array_names[0])
     if backend.grad:
-        raise_no_gradient(backend, name, Q.array_names[0])
+        raise_no_gradient(backend, entry.name.rpartition(".")[2], Q.array_names[0])
     return to_backend(entry.numpy(Q.to_numpy_backed(), *args, **kwargs), backend)
 
 
@@ -186,10 +224,14 @@ def set_function(
     The decorated function accepts NumPy arrays, which `from_array` makes sets of, and whatever
     `convert` makes sets of. It is written for a set: it calls queries and combines their results
     with functions of their array namespace. For Dask arrays one task per chunk runs the whole
-    function. `draw_seed` turns a ``random_state`` into a seed that all chunks share.
+    function. `draw_seed` turns a ``random_state`` into a seed that all chunks share. For tensors
+    that PyTorch traces, `traced` is called with the arguments instead.
     """
 
-    def decorator(numpy_fast_path: Callable[[Array], Any] | None = None) -> Callable[[F], F]:
+    def decorator(
+        numpy_fast_path: Callable[[Array], Any] | None = None,
+        traced: Callable[..., Any] | None = None,
+    ) -> Callable[[F], F]:
         def decorate(function: F) -> F:
             signature = inspect.signature(function)
             first = next(iter(signature.parameters))
@@ -206,6 +248,10 @@ def set_function(
                     result = numpy_fast_path(given)
                     if result is not None:
                         return result
+                if is_traced_by_torch(given):
+                    if traced is None:
+                        raise_traced(function.__name__)
+                    return traced(*args, **kwargs)
                 convert_given = from_array if type(given) is np.ndarray else convert
                 Q = convert_given(given, validate="later")
                 backend = Q.backend
@@ -220,8 +266,12 @@ def set_function(
                         bound.arguments["random_state"] = draw_seed(state)
                         args, kwargs = bound.args, bound.kwargs
                     return _run_in_parts(_Call(wrapper, args[1:], kwargs), Q)
-                sets = Q.to_numpy_backed() if backend.placement == "host" else Q
-                result = to_backend(function(sets, *args[1:], **kwargs), backend)
+                if backend.placement == "host":
+                    result = function(Q.to_numpy_backed(), *args[1:], **kwargs)
+                else:
+                    with _device_call():
+                        result = function(Q, *args[1:], **kwargs)
+                result = to_backend(result, backend)
                 if Q.may_lack_members:
                     _attach(result, n_members=Q.n_present)
                 return result
@@ -231,6 +281,15 @@ def set_function(
         return decorate
 
     return decorator
+
+
+def raise_traced(name: str) -> NoReturn:
+    """Raise the error for a measure of tensors that PyTorch traces."""
+    raise ValueError(
+        f"Q: is traced by PyTorch (torch.compile, torch.export, torch.func), and {name} needs "
+        "values; call it outside, or use total_uncertainty, epistemic_uncertainty or "
+        "aleatoric_uncertainty(Q, end='lower')"
+    )
 
 
 def _run_in_parts(function: _Call, Q: Any) -> Any:

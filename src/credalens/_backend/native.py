@@ -39,9 +39,8 @@ def widen(x: Any) -> Any:
 
 
 def numpy_dtype(x: Any) -> np.dtype[Any]:
-    """Return the NumPy dtype of `x`, float32 if NumPy does not have it."""
-    name = str(x.dtype).rpartition(".")[2]
-    return np.dtype(name if name in ("float16", "float32", "float64") else "float32")
+    """Return the NumPy dtype of a floating tensor."""
+    return np.dtype(str(x.dtype).rpartition(".")[2])
 
 
 def asarray_like(array: Any, like: Any) -> Any:
@@ -195,7 +194,6 @@ def entropy(p: Any) -> Any:
 def softmax(logits: Any, temperature: float) -> Any:
     """Return the softmax along the last axis, in the dtype of `logits`."""
     xp = namespace(logits)
-    half = xp.finfo(logits.dtype).bits < 32
-    x = xp.astype(logits, xp.float32) if half else logits
-    x = xp.exp((x - stop_gradient(xp.max(x, axis=-1, keepdims=True))) / temperature)
-    return xp.astype(x / xp.sum(x, axis=-1, keepdims=True), logits.dtype, copy=False)
+    largest = stop_gradient(xp.max(logits, axis=-1, keepdims=True))
+    x = xp.exp((logits - largest) / temperature)
+    return x / xp.sum(x, axis=-1, keepdims=True)

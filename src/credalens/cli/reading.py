@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from credalens.io import Ensemble, Predictions
+    from credalens.io import Ensemble, Predictions, ReadOptions
 
 #: The options on which scores depend, apart from the files.
 DEPENDS = (
     "logits", "force_logits", "temperature", "normalize", "percent", "columns", "label_column",
     "id_column", "key", "label_key", "axes", "header", "class_names", "ignore_label", "format",
+    "choices", "aggregate",
 )  # fmt: skip
 
 
@@ -112,7 +113,28 @@ class ReadingOptions:
         ),
     ] = None
     format: Annotated[
-        str | None, typer.Option(help="Format of standard input: csv, tsv, jsonl or npy.")
+        str | None,
+        typer.Option(
+            help="Format of standard input: csv, tsv, jsonl, npy or logprobs. With logprobs, files "
+            "are JSON lines with responses of language models: log-probabilities of the choices of "
+            "questions, or lists of tokens (score only)."
+        ),
+    ] = None
+    choices: Annotated[
+        str | None,
+        typer.Option(
+            help="Choices of questions, e.g. A,B,C,D, in responses with lists of tokens: the first "
+            "token of the answer is the choice."
+        ),
+    ] = None
+    aggregate: Annotated[
+        str | None,
+        typer.Option(
+            help="How log-probabilities of tokens become that of a choice: sum, or divided by its "
+            "length: mean (per token), characters or bytes. How scores of tokens become that of an "
+            "answer: mean, max or sum.",
+            show_default="sum of a choice, mean of an answer",
+        ),
     ] = None
     on_error: Annotated[
         str,
@@ -136,7 +158,7 @@ class ReadingOptions:
         self, files: Sequence[str], exclude: Sequence[Path] = (), by_part: bool = False
     ) -> "Ensemble":
         """Open prediction files; with `by_part`, so that other processes can read partitions."""
-        from credalens.io import ReadOptions, open_ensemble
+        from credalens.io import open_ensemble
 
         labels = self.labels
         if by_part:  # the working directory of workers may differ
@@ -144,16 +166,7 @@ class ReadingOptions:
             labels = labels and os.path.abspath(labels)
         return open_ensemble(
             files,
-            options=ReadOptions(
-                split_columns(self.columns),
-                self.label_column,
-                self.id_column,
-                self.header,
-                self.format,
-                self.key,
-                self.label_key,
-                split_axes(self.axes),
-            ),
+            options=self.read_options,
             labels=labels,
             class_names=_read_names(self.class_names),
             logits=self.logits,
@@ -165,6 +178,25 @@ class ReadingOptions:
             exclude=[*exclude, *self.other_files],
             labels_on_disk=by_part,
             **self.ensemble_options,
+        )
+
+    @property
+    def read_options(self) -> "ReadOptions":
+        """How single files are read."""
+        from credalens.io import ReadOptions
+
+        return ReadOptions(
+            split_columns(self.columns),
+            self.label_column,
+            self.id_column,
+            self.header,
+            self.format,
+            self.key,
+            self.label_key,
+            split_axes(self.axes),
+            choices=_split_choices(self.choices),
+            aggregate=self.aggregate,
+            skip=self.skip,
         )
 
     @property
@@ -188,6 +220,15 @@ class ReadingOptions:
 def split_axes(text: str | None) -> tuple[str, ...] | None:
     """Return the names of axes of the option ``--axes``."""
     return None if text is None else tuple(part.strip().lower() for part in text.split(","))
+
+
+def _split_choices(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(part.strip() for part in text.split(","))
+    if len(names) < 2 or len(set(names)) < len(names) or "" in names:
+        raise ValueError(f"--choices: is {text!r}; pass at least two different ones, e.g. A,B,C,D")
+    return names
 
 
 def _numbers(part: str) -> list[str] | None:

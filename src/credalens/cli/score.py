@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from credalens.cli.command_context import note, print_table
+from credalens.cli.language import LanguageOptions, score_tokens
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
 from credalens.cli.predictions import (
     OpenPredictions,
@@ -32,6 +33,7 @@ EXAMPLES = examples(
     "credalens score predictions.parquet/ --engine dask --workers 8 -o scores",
     "credalens score --regression model_*.csv --labels truth.csv -o scores.csv",
     "zcat probs.csv.gz | credalens score - --format csv > scores.csv",
+    "credalens score prompt_1.jsonl prompt_2.jsonl --format logprobs --level token -o tokens.csv",
 )
 
 
@@ -41,6 +43,7 @@ def command(
     common: CommonOptions,
     engine: EngineOptions,
     regression: RegressionOptions,
+    language: LanguageOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -90,6 +93,12 @@ def command(
 
     Files are read in chunks and may be larger than memory. The output appears when it is complete.
     Rows are numbered from zero.
+
+    With --format logprobs, files are responses of language models, one per line. A row is a token,
+    an answer or a question with choices (--level); the members are the files, the choices of a
+    response and lines with the same id. Scores of tokens and answers have the columns position,
+    token, n_tokens, length, logprob_lower and logprob_upper, and an error for each score, since
+    only the most probable tokens are known.
     """
     from credalens.cli.report import make_collector, note_unlabelled, write_report
     from credalens.io.output import check_output
@@ -105,6 +114,16 @@ def command(
             _refuse_for_regression(report, engine.is_dask)
         else:
             regression.check_unused()
+        language.check(inputs)
+        if language.reads_tokens(inputs):
+            others = {"--report": report, "--resume": resume, "--engine": engine.is_dask}
+            for option in (name for name, given in others.items() if given):
+                raise ValueError(f"{option}: does not apply to lists of tokens; leave it out")
+            if output is not None:
+                check_output(output)
+            tokens = score_tokens(language, inputs, measure_options, common, summary)
+            _write_tokens(tokens, output, to, top)
+            return
         if report is not None:
             inputs.refuse_for_report()
             _check_report(report, resume or engine.is_dask)
@@ -151,6 +170,16 @@ def _refuse_for_regression(report: Path | None, is_dask: bool) -> None:
     for option, given in (("--report", report is not None), ("--engine dask", is_dask)):
         if given:
             raise ValueError(f"{option}: does not support --regression; omit one of them")
+
+
+def _write_tokens(task: Any, output: Path | None, to: str | None, top: int | None) -> None:
+    """Write the scores of tokens to a file, a terminal or a pipe."""
+    if output is not None:
+        task.to_file(output)
+    elif sys.stdout.isatty():
+        task.to_terminal(top or 20)
+    else:
+        task.to_pipe(to or "csv")
 
 
 def _check_report(path: Path, incomplete: bool) -> None:

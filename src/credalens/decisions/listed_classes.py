@@ -12,6 +12,7 @@ from credalens import _matrix_game, _validation
 from credalens._backend import Array
 from credalens.sets import ConvexHull, TopKHull
 from credalens.sets.decision_queries import tie_tolerance
+from credalens.sets.topk_hull import BLOCK_NUMBERS
 
 #: Ties of expected 0-1 costs.
 TIE = tie_tolerance(None)
@@ -157,9 +158,15 @@ def _e_admissible(lower: Array, upper: Array) -> Bounds:
 
 def _advantage(others: Array, own: Array, rows: Array, classes: Array) -> tuple[Array, Array]:
     """Return the smallest advantage of the best other class over mixtures, and its gap."""
-    payoff = others[rows] - own[rows, :, classes][:, :, None]
-    payoff[np.arange(len(rows)), :, classes] = 0.0
-    value, gap = _matrix_game.minimax(payoff, overwrite=True)
+    value, gap = np.empty((2, len(rows)))
+    # An instance may have as many games as classes.
+    step = max(1, BLOCK_NUMBERS // others[0].size)
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        at, y = rows[part], classes[part]
+        payoff = others[at] - own[at, :, y][:, :, None]
+        payoff[np.arange(len(at)), :, y] = 0.0
+        value[part], gap[part] = _matrix_game.minimax(payoff, overwrite=True)
     return value, gap
 
 

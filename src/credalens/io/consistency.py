@@ -49,7 +49,9 @@ def check_options(sources: Sequence[Source], options: ReadOptions, values: Value
     for option, given in (("--normalize", values.normalize), ("--percent", values.percent)):
         if given and all(are_logits):
             raise_file_error(option, "applies to probabilities", "leave it out for logits")
-    if options.format is not None and all(source.path != "stdin" for source in sources):
+    reads_files = any("--format" in source.options for source in sources)
+    given_format = options.format is not None and not reads_files
+    if given_format and all(source.path != "stdin" for source in sources):
         fix = "leave it out: files have extensions"
         raise_file_error("--format", "applies to standard input", fix)
     columns = (options.columns, options.label, options.id)
@@ -65,6 +67,9 @@ def check_options(sources: Sequence[Source], options: ReadOptions, values: Value
         kind = "arrays" if option in ARRAY_OPTIONS else "tables"
         kind = "text files" if option == "--header" else kind
         raise_file_error(option, f"applies to {kind}, and there are none", "leave it out")
+    for option, value in (("--choices", options.choices), ("--aggregate", options.aggregate)):
+        if value is not None and not reads_files:
+            raise_file_error(option, "applies to language models", "pass --format logprobs")
     for source in sources:
         if values.logits and not values.force_logits and source.content == "probs":
             raise_file_error(source.path, "contains probs, not logits", "leave out --logits")

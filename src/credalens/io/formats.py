@@ -64,6 +64,8 @@ OTHER_FORMATS = {
 for _suffix, _like in ((".xls", ".xlsx"), (".pickle", ".pkl"), (".joblib", ".pkl")):
     OTHER_FORMATS[_suffix] = OTHER_FORMATS[_like]
 STDIN = "-"
+#: The format of responses of language models, and the file extensions that it may have.
+LOGPROBS, JSON_SUFFIXES = "logprobs", (".jsonl", ".ndjson", ".json")
 #: File extensions of outputs.
 OUTPUTS = (".csv", ".parquet", ".npz", ".jsonl")
 #: Name of the file that describes a folder of scores. Readers of Parquet ignore the underscore.
@@ -76,6 +78,10 @@ OUTPUT_COLUMNS = (
     {*DROPPED_COLUMNS},
     {"score", "auc", "mr"},
     {"score", "threshold", "kept"},
+)
+#: Columns of the scores of tokens and of answers.
+TOKEN_COLUMNS = frozenset(
+    {"position", "token", "n_tokens", "length", "logprob_lower", "logprob_upper"}
 )
 
 
@@ -107,7 +113,9 @@ def is_output(path: Path) -> bool:
     if any(known <= names for known in OUTPUT_COLUMNS):
         return True
     scores = names - {"row", "id", "n_members", "prediction", "label", "correct", "target"}
-    return "prediction" in names and bool(scores) and all(map(_is_score, scores))
+    scores -= TOKEN_COLUMNS
+    known = "prediction" in names or names >= TOKEN_COLUMNS - {"position", "token"}
+    return known and bool(scores) and all(map(_is_score, scores))
 
 
 def _is_score(name: str) -> bool:
@@ -117,6 +125,8 @@ def _is_score(name: str) -> bool:
 
 def open_source(name: str, options: ReadOptions, stdin: IO[bytes] | None = None) -> Source:
     """Open one file by its extension, or standard input by `options.format`."""
+    if options.format == LOGPROBS:
+        return _open_logprobs(name, options, stdin)
     if name == STDIN:
         name, suffix = "stdin", _stdin_suffix(options)
         stream = [ByteStream("stdin", stdin or sys.stdin.buffer)]
@@ -128,8 +138,32 @@ def open_source(name: str, options: ReadOptions, stdin: IO[bytes] | None = None)
     return source
 
 
+def _open_logprobs(name: str, options: ReadOptions, stdin: IO[bytes] | None) -> Source:
+    """Open JSON lines with log-probabilities of choices."""
+    from credalens.io.language.choice_source import ChoiceSource
+
+    path = "stdin" if name == STDIN else name
+    if name != STDIN:
+        check_logprobs(name, options)
+    with read_errors(path):
+        return ChoiceSource(
+            path, options,
+            ByteStream(path, stdin or sys.stdin.buffer) if name == STDIN else ByteStream(name),
+        )  # fmt: skip
+
+
+def check_logprobs(name: str, options: ReadOptions) -> None:
+    """Raise an error for a file that does not exist, or is not of JSON lines."""
+    suffix = _file_suffix(name, options)
+    if suffix not in JSON_SUFFIXES:
+        raise_file_error(
+            name, f"is a {suffix} file, and --format logprobs reads JSON lines",
+            "write one response per line in a .jsonl file, or leave out --format",
+        )  # fmt: skip
+
+
 def _stdin_suffix(options: ReadOptions) -> str:
-    known = [suffix[1:] for suffix, form in FORMATS.items() if form.streams]
+    known = [*(suffix[1:] for suffix, form in FORMATS.items() if form.streams), LOGPROBS]
     given = options.format
     if given not in known:
         problem = "needs a format" if given is None else f"cannot be read as {given}"

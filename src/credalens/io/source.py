@@ -102,7 +102,7 @@ class ReadOptions:
     id: str | None = None
     #: Whether the first line of a text file is a header; ``None``: inferred.
     header: bool | None = None
-    #: Format of standard input.
+    #: Format of standard input; ``"logprobs"`` for files, too.
     format: str | None = None
     #: Name of the array, or of the column of lists, with the predictions.
     key: str | None = None
@@ -114,6 +114,11 @@ class ReadOptions:
     #: need not sum to 1.
     logits: bool = False
     rescaled: bool = False
+    #: Choices that are tokens, and how log-probabilities of tokens become that of a choice.
+    choices: tuple[str, ...] | None = None
+    aggregate: str | None = None
+    #: Whether invalid lines of language models are left out.
+    skip: bool = False
 
 
 @dataclass(frozen=True, eq=False)

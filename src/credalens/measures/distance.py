@@ -6,10 +6,12 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from credalens import _validation
 from credalens._backend import Array, TensorT, concrete_values, native
 from credalens._warnings import warn_caller
-from credalens.distances import Distance
+from credalens.distances import Distance, TotalVariation
 from credalens.distances.real_wasserstein import DEFAULT, distance_on
+from credalens.measures import traced
 from credalens.measures.results import Interval
 from credalens.sets import SetLike, real_or_set_function
 from credalens.sets.hull import tv_of_array
@@ -49,7 +51,7 @@ def total_uncertainty(
 def total_uncertainty(
     Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
 ) -> tuple[Any, Any]: ...
-@real_or_set_function(numpy_fast_path=_total_of_array)
+@real_or_set_function(numpy_fast_path=_total_of_array, traced=traced.total)
 def total_uncertainty(
     Q: Any, distance: str | Distance = DEFAULT, *, return_error: bool = False
 ) -> Any:
@@ -103,19 +105,56 @@ def aleatoric_uncertainty(
     Q: SetLike | TensorT,
     distance: str | Distance = ...,
     *,
+    end: Literal["both"] = ...,
     return_error: Literal[False] = ...,
 ) -> Interval: ...
 @overload
 def aleatoric_uncertainty(
-    Q: TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
+    Q: TensorT,
+    distance: str | Distance = ...,
+    *,
+    end: Literal["both"] = ...,
+    return_error: Literal[True],
 ) -> tuple[Interval, TensorT]: ...
 @overload
 def aleatoric_uncertainty(
-    Q: SetLike, distance: str | Distance = ..., *, return_error: Literal[True]
+    Q: SetLike,
+    distance: str | Distance = ...,
+    *,
+    end: Literal["both"] = ...,
+    return_error: Literal[True],
 ) -> tuple[Interval, Array]: ...
-@real_or_set_function(numpy_fast_path=_aleatoric_of_array)
+@overload
 def aleatoric_uncertainty(
-    Q: Any, distance: str | Distance = DEFAULT, *, return_error: bool = False
+    Q: TensorT,
+    distance: str | Distance = ...,
+    *,
+    end: Literal["lower"],
+    return_error: Literal[False] = ...,
+) -> TensorT: ...
+@overload
+def aleatoric_uncertainty(
+    Q: SetLike,
+    distance: str | Distance = ...,
+    *,
+    end: Literal["lower"],
+    return_error: Literal[False] = ...,
+) -> Array: ...
+@overload
+def aleatoric_uncertainty(
+    Q: SetLike | TensorT,
+    distance: str | Distance = ...,
+    *,
+    end: Literal["lower"],
+    return_error: Literal[True],
+) -> tuple[Any, Any]: ...
+@real_or_set_function(numpy_fast_path=_aleatoric_of_array, traced=traced.aleatoric)
+def aleatoric_uncertainty(
+    Q: Any,
+    distance: str | Distance = DEFAULT,
+    *,
+    end: Literal["both", "lower"] = "both",
+    return_error: bool = False,
 ) -> Any:
     """Return the interval of ``min_y d(p, delta_y)`` over the members p of the set.
 
@@ -125,13 +164,16 @@ def aleatoric_uncertainty(
         An array stands for the convex hulls of its M rows.
     distance : str or Distance, default="tv"
         The distance between distributions; see `total_uncertainty`.
+    end : {"both", "lower"}, default="both"
+        With ``"lower"``, return the lower end only, which for total variation is a closed form, the
+        uncertainty of the most certain member.
     return_error : bool, default=False
         Also return the certified error of the ends, ``(...)``: the larger of the distances of the
         lower end from the minimum and of the upper end from the maximum.
 
     Returns
     -------
-    Interval, or (Interval, array)
+    Interval, array of shape (...) for the lower end, or one of them and an array
         Both ends are attained by members of the set, not only by its generators: where the
         generators disagree on the most probable class, the upper end is the value of a matrix game,
         solved by an exact simplex method for each instance. For MMD and finite classes of test
@@ -154,8 +196,14 @@ def aleatoric_uncertainty(
     >>> cl.aleatoric_uncertainty([[0.9, 0.1], [0.2, 0.8]]).upper
     np.float64(0.5)
     """
+    _validation.one_of(end, "end", ("both", "lower"))
     geometry = distance_on(Q, distance)
+    if end == "lower" and type(geometry) is TotalVariation:
+        lower = Q.tv_closed_forms(epistemic=False)[1]
+        return (lower, native.zeros_like(lower)) if return_error else lower
     lower, upper, error = geometry.aleatoric(Q)
+    if end == "lower":
+        return (lower, error) if return_error else lower
     if return_error:
         return Interval(lower, upper), error
     warn_of_error(geometry.relative_error(error, upper), "aleatoric uncertainty")
@@ -174,7 +222,7 @@ def epistemic_uncertainty(
 def epistemic_uncertainty(
     Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
 ) -> tuple[Any, Any]: ...
-@real_or_set_function(numpy_fast_path=_epistemic_of_array)
+@real_or_set_function(numpy_fast_path=_epistemic_of_array, traced=traced.epistemic)
 def epistemic_uncertainty(
     Q: Any, distance: str | Distance = DEFAULT, *, return_error: bool = False
 ) -> Any:

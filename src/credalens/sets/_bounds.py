@@ -33,13 +33,17 @@ def _slack(dtype: np.dtype[Any]) -> float:
     return 8 * float(np.finfo(dtype).eps)
 
 
-def reachable_bounds(low: Array, high: Array, strict: bool) -> tuple[Array, Array, Array]:
+def reachable_bounds(
+    low: Array, high: Array, strict: bool, rounding: float = 0.0
+) -> tuple[Array, Array, Array]:
     """Return reachable bounds and the largest ones ``(..., 2)``; raise if they are invalid.
 
-    `strict` raises for bounds that are not reachable instead of tightening them.
+    `strict` raises for bounds that are not reachable instead of tightening them. `rounding` is that
+    of bounds in half precision.
     """
     dtype, shape = low.dtype, low.shape
-    slack, tolerance = _slack(dtype), _validation.tolerance_of(dtype)
+    slack = max(_slack(dtype), rounding)
+    tolerance = max(_validation.tolerance_of(dtype), rounding)
     kind = np.float32 if dtype == np.float32 else np.float64
     lows, highs = as_contiguous(low, kind), as_contiguous(high, kind)
     if len(shape) != 2:

@@ -20,6 +20,7 @@ from credalens._backend import (
     dispatch,
     is_tensor,
     native,
+    on_host,
     primitive,
     stop_gradient,
     to_numpy,
@@ -81,8 +82,7 @@ class ArraySet(ABC):
                     "is traced by JAX, so that its values cannot be validated",
                     "pass validate=False" if unchecked else "create the set outside of jit",
                 )
-            named = zip(arrays, self.array_names, strict=False)
-            type(self)(*(to_numpy(stop_gradient(x), name) for x, name in named), **options)
+            type(self)(*map(on_host, arrays, self.array_names), **options)
         like = next(x for x in arrays if backend_of(x) == backend)
         tensors = [
             _validation.native_numeric(x, name)

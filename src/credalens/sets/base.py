@@ -298,8 +298,7 @@ class CredalSet(DecisionQueries):
         p : array-like of shape (..., K)
             Distributions, broadcast against the batch.
         tolerance : float, optional
-            Largest difference in a coordinate. By default 1e-9, 1e-6 for data in single precision,
-            2e-3 in half precision.
+            Largest difference in a coordinate. By default 1e-9, 1e-6 for data in single precision.
 
         Returns
         -------

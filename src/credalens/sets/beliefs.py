@@ -77,7 +77,7 @@ class BeliefFunction(LowerProbability):
     def _validate(self, masses: Any, *, validate: bool) -> tuple[Array, ...]:
         array = by_event(masses, "masses", finite=not validate)
         if validate:
-            check_masses(array)
+            array = check_masses(array, _validation.half_rounding(masses))
         return (array,)
 
     @cached_property
@@ -166,7 +166,8 @@ class BeliefFunction(LowerProbability):
         fix = "pass degrees in [0, 1]"
         _validation.raise_first(bad, degrees, "values", "is {:.6g}{}", fix)
         top = degrees.max(axis=-1)
-        off = np.abs(top - 1) > _validation.tolerance_of(degrees.dtype)
+        slack = max(_validation.tolerance_of(degrees.dtype), _validation.half_rounding(values))
+        off = np.abs(top - 1) > slack
         _validation.raise_first(
             off, top, "values", "has largest degree {:.6g}{}", "make the largest degree 1"
         )

@@ -85,7 +85,8 @@ class LowerProbability(SupportSet):
     def _validate(self, values: Any, *, validate: bool) -> tuple[Array, ...]:
         array = by_event(values, "values", finite=not validate)
         if validate:
-            array, self.__dict__["_monotone"] = coherent(array)
+            rounding = _validation.half_rounding(values)
+            array, self.__dict__["_monotone"] = coherent(array, rounding)
         return (array,)
 
     @property

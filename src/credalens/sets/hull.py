@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -16,12 +16,14 @@ from credalens._backend import (
     Array,
     Backend,
     first_invalid_row,
+    half_kind,
     is_lazy,
     map_instances,
     primitive,
     to_numpy,
 )
 from credalens._edges import Edges, expected_costs
+from credalens._row_kinds import EXACT
 from credalens.sets import _hull_native, _hull_vjp
 from credalens.sets.adapters import as_members
 from credalens.sets.base import CredalSet
@@ -32,14 +34,9 @@ if TYPE_CHECKING:
     from credalens._protocols import DistanceLike
 
 
-@cache
-def _fused_check_tolerance(dtype: np.dtype[Any]) -> float:
-    """Return the tolerance of kernels that validate rows while they read them."""
-    # Slightly stricter than `_validation`, which makes the decision for the rows in between.
-    return 0.999 * _validation.exact_tolerance(dtype)
-
-
-FUSED_CHECK_TOLERANCE = _fused_check_tolerance(np.dtype(np.float64))
+#: Tolerance of kernels that validate rows while they read them: slightly stricter than that of
+#: `_validation`, which makes the decision for the rows in between.
+FUSED_CHECK_TOLERANCE = 0.999 * EXACT
 
 
 def tv_of_array(members: Array, shapes: Sequence[tuple[()] | None]) -> list[Any] | None:
@@ -94,10 +91,11 @@ class ConvexHull(HullCosts):
 
     Notes
     -----
-    Tensors in host memory share it with the kernels. Tensors of PyTorch and JAX on another device
-    stay there: closed forms run on the device, solvers on a copy in host memory. Dask arrays are
-    read and validated chunk by chunk when results are computed; if the members or classes are split
-    into chunks, these are merged with a warning.
+    Arrays in half precision (float16, bfloat16) are converted to single precision, in which all
+    results are. Tensors in host memory share it with the kernels. Tensors of PyTorch and JAX on
+    another device stay there: closed forms run on the device, solvers on a copy in host memory.
+    Dask arrays are read and validated chunk by chunk when results are computed; if the members or
+    classes are split into chunks, these are merged with a warning.
 
     The set of an instance with missing members is the hull of those that are present, and results
     are the same, bit for bit, as for these alone; `n_present` is their number.
@@ -142,6 +140,7 @@ class ConvexHull(HullCosts):
             and not normalize
             and type(members) is np.ndarray
             and members.dtype.kind == "f"
+            and members.dtype.itemsize >= 4
         ):
             if members.ndim < 2 or 0 in members.shape[-2:]:
                 _validation.check_axes(members, "members")
@@ -152,8 +151,8 @@ class ConvexHull(HullCosts):
     def _validate(self, members: Any, *, normalize: bool, validate: Any) -> tuple[Array, ...]:
         array = to_numpy(members, "members")
         later = validate == "later" and not normalize and array.dtype.kind == "f"
-        # The tolerance of bfloat16, which NumPy does not have, is known only here.
-        if later and not _validation.is_bfloat16(members):
+        # Half precision is converted, and has other tolerances.
+        if later and not half_kind(members):
             _validation.check_axes(array, "members")
             return (array,)
         array = _validation.probabilities(
@@ -162,7 +161,7 @@ class ConvexHull(HullCosts):
             normalize=normalize,
             validate=bool(validate),
             rounding=_validation.rounding_of(members),
-            report=None if validate == "later" else _validation.warn_of_rounding,
+            report=None if validate == "later" else _validation.rounding_report(members),
         )
         self.__dict__["_members"] = array
         return (array,)
@@ -213,7 +212,7 @@ class ConvexHull(HullCosts):
         given: Array = self._arrays[0]
         if self.backend.ragged:
             return np.asarray(fill_missing(given, self._arrays[2]))
-        if first_invalid_row(given, _fused_check_tolerance(given.dtype)) < 0:
+        if first_invalid_row(given, FUSED_CHECK_TOLERANCE) < 0:
             return given
         array = _validation.probabilities(given, "members")
         if array is not given:
@@ -280,7 +279,7 @@ class ConvexHull(HullCosts):
         are already validated. It returns the first invalid instance, or -1.
         """
         array, state = self._arrays[0], self.__dict__
-        tolerance = -1.0 if "_members" in state else _fused_check_tolerance(array.dtype)
+        tolerance = -1.0 if "_members" in state else FUSED_CHECK_TOLERANCE
         invalid = False
         found = None
         if rows is None or len(array) <= rows:

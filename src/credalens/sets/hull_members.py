@@ -234,17 +234,17 @@ class HullMembers(MemberArrays, CredalSet):
         array = _validation.numeric(members, "members")
         _validation.check_axes(array, "members")
         present = present_members(array, mask, missing)
-        rounding = _validation.rounding_of(members)
+        rounding, report = _validation.rounding_of(members), _validation.rounding_report(members)
         if present is not None and not present.all():
             if validate or normalize:
                 array = validate_present(
                     array, present, normalize=normalize, rounding=rounding,
-                    report=_validation.warn_of_rounding,
+                    report=report,
                 )  # fmt: skip
             return array, present
         array = _validation.probabilities(
             array, "members", normalize=normalize, validate=validate, rounding=rounding,
-            report=_validation.warn_of_rounding,
+            report=report,
         )  # fmt: skip
         return array, present
 
@@ -252,7 +252,7 @@ class HullMembers(MemberArrays, CredalSet):
         self, members: Any, mask: Any, missing: str, *, normalize: bool, validate: Any
     ) -> tuple[Any, Array | None]:
         """Return validated tensors, in which missing members are uniform."""
-        tensor = _validation.native_numeric(members, "members")
+        tensor = _validation.native_array(members, "members")
         _validation.check_axes(tensor, "members")
         present = present_members(tensor, mask, missing)
         if present is not None and not present.all():

@@ -98,7 +98,9 @@ class ProbabilityIntervals(BoxDecisions, ThresholdedAdditiveSet):
         dtype = np.result_type(low.dtype, high.dtype).newbyteorder("=")
         low, high = low.astype(dtype, copy=False), high.astype(dtype, copy=False)
         if validate:
-            low, high, self.__dict__["_largest"] = reachable_bounds(low, high, strict)
+            low, high, self.__dict__["_largest"] = reachable_bounds(
+                low, high, strict, _validation.half_rounding(lower, upper)
+            )
         return low, high
 
     def _prepare_native(self, *tensors: Any, **options: Any) -> tuple[Any, ...]:

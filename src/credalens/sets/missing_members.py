@@ -21,7 +21,7 @@ from credalens._backend import (
     to_numpy,
 )
 from credalens._row_errors import raise_row
-from credalens._row_kinds import divide_inexact_rows
+from credalens._row_kinds import EXACT, divide_inexact_rows
 
 #: What to do about missing members.
 MISSING = ("raise", "allow")
@@ -114,7 +114,7 @@ def validate_present(
     if normalize:
         whole = np.where(present[..., None], members, members.dtype.type(1 / members.shape[-1]))
         return _validation.probabilities(whole, "members", normalize=True)
-    if _first_invalid(members, present, _validation.exact_tolerance(members.dtype)) < 0:
+    if _first_invalid(members, present, EXACT) < 0:
         return members
     bad = _first_invalid(members, present, rounding)
     whole = fill_missing(members, present)

@@ -54,6 +54,8 @@ class CenteredSet(SupportSet):
         xp = namespace(center)
         if options["normalize"]:
             center = center / xp.sum(center, axis=-1, keepdims=True)
+        elif options["validate"]:
+            center = _validation.divide_inexact_tensor_rows(center)
         lead = np.broadcast_shapes(tuple(center.shape[:-1]), tuple(size.shape))
         return xp.broadcast_to(center, (*lead, center.shape[-1])), xp.broadcast_to(size, lead)
 

@@ -82,7 +82,7 @@ class Possibility(SupportSet):
         if not validate:
             return (array,)
         _validation.finite(array, "contour")
-        slack = _validation.tolerance_of(array.dtype)
+        slack = max(_validation.tolerance_of(array.dtype), _validation.half_rounding(contour))
         outside = (array < 0) | (array > 1 + slack)
         _validation.raise_first(
             outside, array, "contour", "is {:.6g}{}", "pass degrees of possibility in [0, 1]"

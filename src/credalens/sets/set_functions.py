@@ -8,17 +8,20 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._backend import DEFAULT_THREADS, Array, blocks, first_invalid_row
+from credalens._row_kinds import divide_inexact_rows
 from credalens.sets.core import Core
 from credalens.sets.events import event_sizes
 
 
-def coherent(values: Array) -> tuple[Array, Array]:
+def coherent(values: Array, rounding: float = 0.0) -> tuple[Array, Array]:
     """Return validated lower probabilities and whether each is 2-monotone.
 
-    Raises ValueError unless they are normalised, monotone and coherent.
+    Raises ValueError unless they are normalised, monotone and coherent. `rounding` is that of
+    values in half precision.
     """
-    K, tolerance = values.shape[-1].bit_length() - 1, _validation.tolerance_of(values.dtype)
-    limit = _validation.slack_of(values.dtype)
+    K = values.shape[-1].bit_length() - 1
+    tolerance = max(_validation.tolerance_of(values.dtype), rounding)
+    limit = max(_validation.slack_of(values.dtype), 2 * rounding)
     found, bad = np.empty(math.prod(values.shape[:-1]), bool), -1
     for start, stop, (block,) in blocks((values,), (1,), large=True):
         part = found[start:stop]
@@ -78,11 +81,15 @@ def _raise_incoherent(values: Array, index: Array, n_classes: int, tolerance: fl
             )
 
 
-def check_masses(masses: Array) -> None:
-    """Raise if masses are not a distribution over the events other than the empty one."""
-    tolerance, empty = _validation.tolerance_of(masses.dtype), np.abs(masses[..., 0])
+def check_masses(masses: Array, rounding: float = 0.0) -> Array:
+    """Return masses if they are a distribution over the events other than the empty one.
+
+    `rounding` is that of masses in half precision, which are divided by their sums.
+    """
+    tolerance = max(_validation.tolerance_of(masses.dtype), rounding)
+    empty = np.abs(masses[..., 0])
     if empty.max(initial=0.0) <= tolerance and first_invalid_row(masses, tolerance) < 0:
-        return
+        return divide_inexact_rows(masses)[0] if rounding else masses
     raise_first = _validation.raise_first
     _validation.finite(masses, "masses")
     raise_first(masses < 0, masses, "masses", "is {:.6g}{}", "pass masses >= 0")
@@ -101,6 +108,7 @@ def check_masses(masses: Array) -> None:
         "sum to {:.6g}{}",
         "pass masses that sum to 1",
     )
+    return masses
 
 
 def belief(masses: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,7 +15,8 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from credalens._validation import positive, raise_invalid, whole_number
-from credalens.predictors.torch.ensemble import DeepEnsemble, softmax
+from credalens.predictors.torch.ensemble import DeepEnsemble
+from credalens.predictors.torch.predictions import softmax
 from credalens.predictors.torch.training import (
     SAMPLE,
     Task,
@@ -117,6 +118,19 @@ class CredalBayesianEnsemble(DeepEnsemble):
         self.prior_scales = _range(prior_scales, "prior_scales")
         positive(self.prior_scales[0], "prior_scales")
         self.kl_weight = positive(kl_weight, "kl_weight")
+
+    _fitted_attributes: ClassVar[tuple[str, ...]] = ("priors_", "_sampling_seed")
+
+    def _attributes(self) -> dict[str, Any]:
+        priors = [(prior.mean, prior.scale) for prior in self.priors_]
+        return {**super()._attributes(), "priors_": priors}
+
+    def _restore(self, attributes: dict[str, Any]) -> None:
+        super()._restore(attributes)
+        self.priors_ = [Prior(*pair) for pair in attributes["priors_"]]
+
+    def _prepare(self, model: Any) -> Any:
+        return make_bayesian(model)
 
     def _settings(self) -> dict[str, Any]:
         # The spacing of the means depends on n_priors.

@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils.data import (
     DataLoader,
@@ -18,6 +17,16 @@ from torch.utils.data import (
 )
 
 from credalens._validation import raise_invalid
+from credalens.predictors.torch.inputs import (
+    as_inputs,
+    as_pair,
+    as_tensor,
+    count,
+    is_dict,
+    split_labels,
+    take,
+    tensors_of,
+)
 
 Batch = tuple[Any, Any]
 
@@ -32,10 +41,10 @@ class TensorData:
         self._x, self.y, self._batch_size = x, y, batch_size
 
     def __len__(self) -> int:
-        return len(self._x)
+        return count(self._x)
 
     def _rows(self, rows: Any) -> Batch:
-        return self._x[rows], None if self.y is None else self.y[rows]
+        return take(self._x, rows), None if self.y is None else self.y[rows]
 
     def shuffled(self, seed: int) -> Iterator[Batch]:
         """Yield every instance once, in an order that depends on `seed` only."""
@@ -54,7 +63,7 @@ class TensorData:
 
     def fingerprint(self) -> str:
         """Return the number of instances and a checksum."""
-        return f"{len(self)}-{_checksum(self._x, self.y):08x}"
+        return f"{len(self)}-{_checksum(*tensors_of(self._x), self.y):08x}"
 
 
 class LoaderData:
@@ -79,7 +88,7 @@ class LoaderData:
         for generator in (self._loader.generator, getattr(self._loader.sampler, "generator", None)):
             if generator is not None:
                 generator.manual_seed(seed)
-        yield from map(_pair, self._loader)
+        yield from map(as_pair, self._loader)
 
     def in_order(self) -> Iterator[Batch]:
         """Yield the whole dataset in its original order."""
@@ -89,11 +98,12 @@ class LoaderData:
             collate_fn=self._loader.collate_fn,
             num_workers=self._loader.num_workers,
         )
-        yield from map(_pair, loader)
+        yield from map(as_pair, loader)
 
     def fingerprint(self) -> str:
         """Return the number of instances and a checksum of the first batch, to save time."""
-        return f"{len(self)}-{_checksum(*next(self.in_order())):08x}"
+        x, y = next(self.in_order())
+        return f"{len(self)}-{_checksum(*tensors_of(x), y):08x}"
 
 
 #: Instances in batches.
@@ -101,7 +111,10 @@ Data = TensorData | LoaderData
 
 
 def as_data(data: Any, batch_size: int, *, labels: bool) -> Data:
-    """Return a loader, a dataset, a pair ``(X, y)`` or, without labels, X alone as `Data`."""
+    """Return a loader, a dataset, a pair ``(X, y)`` or, without labels, X alone as `Data`.
+
+    X may be a dict of arrays. A dict may have the labels among them.
+    """
     found: Data
     if isinstance(data.dataset if isinstance(data, DataLoader) else data, IterableDataset):
         raise_invalid(
@@ -113,6 +126,8 @@ def as_data(data: Any, batch_size: int, *, labels: bool) -> Data:
         found = LoaderData(data, batch_size)
     elif type(data) is TensorDataset and len(data.tensors) <= 2:
         found = _tensors(*data.tensors, batch_size=batch_size)
+    elif is_dict(data):
+        found = _tensors(*split_labels(data), batch_size=batch_size)
     elif isinstance(data, Dataset) or _is_map_style_dataset(data):
         found = LoaderData(DataLoader(data, batch_size, shuffle=len(data) > 0), batch_size)
     elif isinstance(data, tuple) or (labels and isinstance(data, list)):
@@ -137,39 +152,18 @@ def _is_map_style_dataset(data: Any) -> bool:
 
 
 def _tensors(x: Any, y: Any = None, *, batch_size: int) -> TensorData:
-    x = _tensor(x, "X")
-    if x.ndim == 0:
+    x = as_inputs(x)
+    if tensors_of(x)[0].ndim == 0:
         raise_invalid("X", "is a single number", "pass an array with one instance per row")
     if y is not None:
-        y = _tensor(y, "y")
-        if y.shape != x.shape[:1]:
+        y = as_tensor(y, "y")
+        if y.shape != (count(x),):
             raise_invalid(
                 "y",
-                f"has shape {tuple(y.shape)} for {len(x)} instances",
+                f"has shape {tuple(y.shape)} for {count(x)} instances",
                 "pass one class index per instance",
             )
     return TensorData(x, y, batch_size)
-
-
-def _tensor(array: Any, name: str) -> Any:
-    if isinstance(array, torch.Tensor):
-        return array.detach()
-    array = np.asarray(array)
-    if array.dtype.kind not in "biuf":
-        raise_invalid(name, f"is not numeric (dtype {array.dtype})", "pass an array of numbers")
-    # PyTorch does not accept non-native byte orders and negative strides; it warns of read-only
-    # memory.
-    native = array.dtype.newbyteorder("=")
-    return torch.from_numpy(array.astype(native, order="C", copy=not array.flags.writeable))
-
-
-def _pair(batch: Any) -> Batch:
-    parts = tuple(batch) if isinstance(batch, tuple | list) else (batch,)
-    x, y = parts[0], parts[1] if len(parts) > 1 else None
-    if len(parts) > 2 or not isinstance(x, torch.Tensor):
-        kind = f"{len(parts)} parts" if len(parts) > 2 else type(x).__name__
-        raise_invalid("data", f"gives batches of {kind}", "give pairs (x, y) of tensors")
-    return x, y
 
 
 def _checksum(*arrays: Any) -> int:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from credalens._validation import raise_invalid, seed, whole_number
-from credalens.predictors.torch.data import as_data
-from credalens.predictors.torch.ensemble import predict_batches, softmax
+from credalens.predictors.torch.predictions import (
+    NetworkPredictor,
+    check_state,
+    load_network,
+    predict_batches,
+    softmax,
+)
 from credalens.predictors.torch.training import evaluating, logits, seeded, to_device
 from credalens.sets import ConvexHull
 
 
-class MCDropout:
+class MCDropout(NetworkPredictor):
     """Predictions of a trained network with active dropout; the hull of the samples.
 
     Only dropout layers are active: batch normalisation and all other layers are in evaluation mode.
@@ -67,7 +72,7 @@ class MCDropout:
 
         Parameters
         ----------
-        data : array-like, tensor, pair (X, y), Dataset or DataLoader
+        data : array-like, tensor, dict, pair (X, y), Dataset or DataLoader
             Labels are ignored. The dataset of a loader is predicted as a whole and in order.
         """
         model, first = self.model, next(self.model.parameters(), None)
@@ -81,11 +86,26 @@ class MCDropout:
         with evaluating(model), seeded(device, seed(self.random_state)):
             for layer in _dropout_layers(model):
                 layer.train()
-            return predict_batches(predict, as_data(data, self.batch_size, labels=False))
+            return predict_batches(predict, data, self.batch_size)
 
-    def predict_credal(self, data: Any) -> Any:
-        """Return the convex hulls of the samples; `data` as in `predict_members`."""
-        return ConvexHull(self.predict_members(data))
+    def _as_credal(self, members: Any) -> Any:
+        return ConvexHull(members)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of the network, as that of an ensemble of one."""
+        return {"method": type(self).__name__, "members": [self.model.state_dict()]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> Self:
+        """Load the state of the network, and return the predictor."""
+        known = check_state(state, type(self).__name__, ())
+        load_network(self.model, known["members"][0], "state['members'][0]")
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"MCDropout({type(self.model).__name__}, n_samples={self.n_samples}, "
+            f"batch_size={self.batch_size}, random_state={self.random_state!r})"
+        )
 
 
 def _dropout_layers(model: Any) -> list[Any]:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from importlib.util import find_spec
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.exceptions import NotFittedError
 
 from credalens._extras import require
 from credalens._validation import positive, raise_invalid, seed, whole_number
-from credalens.decisions import admissible
-from credalens.decisions.rules import AdmissibilityRule
 from credalens.predictors.torch.checkpoints import Checkpoints
 from credalens.predictors.torch.data import Data, as_data
+from credalens.predictors.torch.predictions import (
+    NetworkPredictor,
+    check_state,
+    load_network,
+    predict_batches,
+    softmax,
+)
 from credalens.predictors.torch.training import (
     Task,
     Trainer,
@@ -33,12 +39,15 @@ from credalens.sets import ConvexHull
 
 
 @dataclass(eq=False, repr=False)
-class Ensemble(ABC):
+class Ensemble(NetworkPredictor, ABC):
     """Networks that are trained one after the other.
 
     Parameters are documented in `RelativeLikelihoodEnsemble`. Subclasses implement `_train`,
-    `_settings` and `_total_epochs`, and may override `_predict_batch`.
+    `_settings` and `_total_epochs`, and may override `_predict_batch`, `_as_credal` and `_prepare`.
     """
+
+    #: The attributes that `fit` sets besides `members_`.
+    _fitted_attributes: ClassVar[tuple[str, ...]] = ()
 
     model_factory: Callable[[], Any]
     _: KW_ONLY
@@ -76,9 +85,13 @@ class Ensemble(ABC):
 
         Parameters
         ----------
-        data : DataLoader, Dataset or pair (X, y)
+        data : DataLoader, Dataset, pair (X, y) or dict
             Instances with class indices ``0 .. K - 1``. A pair of arrays or tensors is fastest. A
             loader is iterated over unchanged, but its generators are seeded before each epoch.
+
+            Inputs may be a dict of arrays, which the networks receive as keyword arguments, such as
+            ``input_ids`` and ``attention_mask``; a dict may have the labels among them, with the
+            key ``labels`` or ``label``. Networks return logits, or an object with ``logits``.
 
         Returns
         -------
@@ -142,7 +155,7 @@ class Ensemble(ABC):
 
         Parameters
         ----------
-        data : array-like, tensor, pair (X, y), Dataset or DataLoader
+        data : array-like, tensor, dict, pair (X, y), Dataset or DataLoader
             Labels are ignored. The dataset of a loader is predicted as a whole and in order.
 
         Returns
@@ -150,11 +163,14 @@ class Ensemble(ABC):
         tensor of shape (N, M, K)
             On the CPU, independent of `device`.
         """
-        if not hasattr(self, "members_"):
-            raise NotFittedError(f"{type(self).__name__}: is not fitted; call fit first")
+        self._check_fitted()
         for model in self.members_:
             model.eval()
-        return predict_batches(self._predict_batch, as_data(data, self.batch_size, labels=False))
+        return predict_batches(self._predict_batch, data, self.batch_size)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "members_"):
+            raise NotFittedError(f"{type(self).__name__}: is not fitted; call fit first")
 
     def _predict_batch(self, x: Any) -> Any:
         """Return the predictions of all members for a batch, ``(n, M, K)``."""
@@ -165,23 +181,70 @@ class Ensemble(ABC):
         device = as_device(self.device)
         return ((model, to_device(x, model, device)) for model in self.members_)
 
-    def predict_credal(self, data: Any) -> Any:
-        """Return the convex hulls of the members' predictions; `data` as in `predict_members`."""
-        return ConvexHull(self.predict_members(data))
+    def _as_credal(self, members: Any) -> Any:
+        return ConvexHull(members)
 
-    def predict_set(
-        self, data: Any, rule: AdmissibilityRule = "e_admissible", *, cost: Any = None
-    ) -> Any:
-        """Return a set of labels for each instance, a tensor of bool ``(N, K)``.
+    def state_dict(self) -> dict[str, Any]:
+        """Return the trained networks and what else predictions depend on.
+
+        Returns
+        -------
+        dict
+            Of tensors, numbers and text, so that ``torch.save(state, path)`` and
+            ``torch.load(path, weights_only=True)`` store it without pickled code.
+        """
+        self._check_fitted()
+        return {
+            "method": type(self).__name__,
+            "members": [model.state_dict() for model in self.members_],
+            "attributes": self._attributes(),
+        }
+
+    def _attributes(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._fitted_attributes}
+
+    def _restore(self, attributes: dict[str, Any]) -> None:
+        for name in self._fitted_attributes:
+            setattr(self, name, attributes[name])
+
+    def load_state_dict(self, state: dict[str, Any]) -> Self:
+        """Create the networks by `model_factory` and load their states, instead of `fit`.
 
         Parameters
         ----------
-        data : array-like, tensor, pair (X, y), Dataset or DataLoader
-            As in `predict_members`.
-        rule, cost
-            As in `credalens.admissible`.
+        state : dict
+            What `state_dict` returned.
+
+        Returns
+        -------
+        self
         """
-        return admissible(self.predict_credal(data), cost, rule)
+        known = check_state(state, type(self).__name__, self._fitted_attributes)
+        device, members = as_device(self.device), []
+        for index, own in enumerate(known["members"]):
+            with seeded(device, 0):  # the initial weights are replaced
+                model = self._prepare(self.model_factory())
+            load_network(model, own, f"state['members'][{index}]")
+            members.append(model.to(device).eval())
+        self._restore(known["attributes"])
+        self.members_ = members
+        return self
+
+    def _prepare(self, model: Any) -> Any:
+        """Return a network of `model_factory` as it is trained."""
+        return model
+
+    def __repr__(self) -> str:
+        known: dict[str, inspect.Parameter] = {}
+        for init in (type(self).__init__, Ensemble.__init__):
+            known = {**known, **inspect.signature(init).parameters}
+        changed = [
+            f"{name}={getattr(self, name)!r}"
+            for name, parameter in known.items()
+            if parameter.default not in (inspect.Parameter.empty, getattr(self, name, None))
+        ]
+        state = f"{len(self.members_)} members" if hasattr(self, "members_") else "not fitted"
+        return f"{type(self).__name__}({', '.join([*changed, state])})"
 
 
 class DeepEnsemble(Ensemble):
@@ -233,17 +296,6 @@ class DeepEnsemble(Ensemble):
 
     def _task(self, index: int, n_instances: int) -> Task:
         return Task(index, f"member {index}", self.epochs, cross_entropy)
-
-
-def predict_batches(predict: Callable[[Any], Any], data: Data) -> Any:
-    """Return ``predict(x)`` of all batches as one tensor on the CPU."""
-    with torch.no_grad():
-        return torch.cat([predict(x).cpu() for x, _ in data.in_order()])
-
-
-def softmax(outputs: Any) -> Any:
-    """Return probabilities, at least in float32."""
-    return torch.softmax(outputs, -1, torch.promote_types(outputs.dtype, torch.float32))
 
 
 @contextmanager

@@ -208,9 +208,8 @@ class CredalDeepEnsemble(DeepEnsemble):
         ends = [logits(model, inputs, ends=(2,)) for model, inputs in self._inputs(x)]
         return torch.stack(interval_bounds(torch.stack(ends, dim=1)), dim=-2)
 
-    def predict_credal(self, data: Any) -> Any:
-        """Return the probability intervals with the means of the members' bounds."""
-        bounds = self.predict_members(data).mean(dim=1)
+    def _as_credal(self, members: Any) -> Any:
+        bounds = members.mean(dim=1)
         return ProbabilityIntervals(bounds[:, 0], bounds[:, 1])
 
 

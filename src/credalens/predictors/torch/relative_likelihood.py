@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -15,6 +15,7 @@ from torch import nn
 from credalens._validation import one_of, positive, raise_invalid, whole_number
 from credalens.evaluation.likelihood import SCALES, check_levels
 from credalens.predictors.torch.ensemble import Ensemble
+from credalens.predictors.torch.inputs import take
 from credalens.predictors.torch.training import (
     EVALUATION,
     Task,
@@ -128,6 +129,13 @@ class RelativeLikelihoodEnsemble(Ensemble):
     >>> ensemble.predict_credal(X[:4])
     ConvexHull(batch_shape=(4,), n_members=3, n_classes=2, dtype=float32)
     """
+
+    _fitted_attributes: ClassVar[tuple[str, ...]] = (
+        "levels_",
+        "relative_likelihoods_",
+        "classes_",
+        "unreached_",
+    )
 
     def __init__(
         self,
@@ -271,7 +279,8 @@ def _check_bias(trainer: Trainer) -> int:
     model = trainer.new_model(0)
     x, _ = next(trainer.data.in_order())
     with evaluating(model):
-        n_classes = int(logits(model, to_device(x[:1], model, trainer.device)).shape[1])
+        first = to_device(take(x, slice(1)), model, trainer.device)
+        n_classes = int(logits(model, first).shape[1])
     n_biases = last_linear(model).out_features
     if n_biases != n_classes:
         raise_invalid(

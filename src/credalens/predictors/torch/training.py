@@ -16,6 +16,7 @@ from torch import nn
 from credalens._validation import raise_invalid
 from credalens.predictors.torch.checkpoints import Checkpoints
 from credalens.predictors.torch.data import Data
+from credalens.predictors.torch.inputs import count, is_dict, map_tensors, take, tensors_of
 
 #: Loss of a batch: ``loss(model, x, y)``, a scalar tensor.
 Loss = Callable[[Any, Any, Any], Any]
@@ -104,13 +105,13 @@ class Trainer:
     def _epoch(self, task: Task, model: Any, optimizer: Any, epoch: int, seed: int) -> bool:
         model.train()
         for number, (x, y) in enumerate(self.data.shuffled(seed)):
-            x, y = to_device(x, model, self.device), labels(y, len(x), self.device)
+            x, y = to_device(x, model, self.device), labels(y, count(x), self.device)
             optimizer.zero_grad(set_to_none=True)
             loss = task.loss(model, x, y)
             value = float(loss.detach())
             if not math.isfinite(value):
                 where = f"({task.name}, epoch {epoch}, batch {number}, zero-based)"
-                if x.is_floating_point() and not bool(torch.isfinite(x).all()):
+                if not all(map(_is_finite, tensors_of(x))):
                     raise_invalid("data", f"contains NaN or infinity {where}", "drop or impute it")
                 raise FloatingPointError(
                     f"the loss became {value} {where}; lower learning_rate, or scale the inputs"
@@ -173,16 +174,33 @@ def build(factory: Callable[[], Any], data: Data, device: Any) -> Any:
     model.to(device)
     if any(isinstance(p, nn.parameter.UninitializedParameter) for p in model.parameters()):
         with evaluating(model):
-            model(to_device(next(data.in_order())[0][:1], model, device))
+            call(model, to_device(take(next(data.in_order())[0], slice(1)), model, device))
     return model
 
 
 def to_device(x: Any, model: Any, device: Any) -> Any:
     """Return `x` on `device`, floating-point values in the dtype of the model's parameters."""
-    if not x.is_floating_point():
-        return x.to(device, non_blocking=True)
-    dtypes = (p.dtype for p in model.parameters() if p.is_floating_point())
-    return x.to(device, next(dtypes, x.dtype), non_blocking=True)
+    dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), None)
+
+    def move(tensor: Any) -> Any:
+        return tensor.to(device, dtype if tensor.is_floating_point() else None, non_blocking=True)
+
+    return map_tensors(move, x)
+
+
+def _is_finite(tensor: Any) -> bool:
+    return not tensor.is_floating_point() or bool(torch.isfinite(tensor).all())
+
+
+def call(model: Any, x: Any) -> Any:
+    """Return the outputs of a model, with the inputs of a dict as keyword arguments.
+
+    Of an object or a dict of outputs, as models of language return them, the logits.
+    """
+    outputs = model(**x) if is_dict(x) else model(x)
+    if is_dict(outputs) and "logits" in outputs:
+        return outputs["logits"]
+    return outputs if isinstance(outputs, torch.Tensor) else getattr(outputs, "logits", outputs)
 
 
 def labels(y: Any, n: int, device: Any) -> Any:
@@ -213,15 +231,15 @@ def logits(model: Any, x: Any, y: Any = None, *, ends: tuple[int, ...] = ()) -> 
 
     `ends` is ``(2,)`` for models that end in an `IntervalHead`.
     """
-    outputs = model(x)
-    expected = (len(x), *ends)
+    outputs = call(model, x)
+    expected = (count(x), *ends)
     tensor = isinstance(outputs, torch.Tensor)
     if not tensor or outputs.shape[:-1] != expected:
         shape = tuple(outputs.shape) if tensor else type(outputs).__name__
         fix = "end in an IntervalHead, shape (n, 2, K)" if ends else "return logits of shape (n, K)"
         raise_invalid(
             "model_factory",
-            f"returned a model that maps {tuple(x.shape)} to {shape}",
+            f"returned a model that maps {_shape(x)} to {shape}",
             f"it must {fix}",
         )
     if y is not None and len(y) and int(y.max()) >= outputs.shape[-1]:
@@ -231,6 +249,12 @@ def logits(model: Any, x: Any, y: Any = None, *, ends: tuple[int, ...] = ()) -> 
             "number the classes from 0, or add outputs to the last layer",
         )
     return outputs
+
+
+def _shape(x: Any) -> Any:
+    """Return the shapes of inputs, for errors."""
+    shapes = map_tensors(lambda tensor: tuple(tensor.shape), x)
+    return shapes if is_dict(x) else tuple(shapes)
 
 
 @contextmanager
@@ -257,7 +281,7 @@ def mean_log_likelihood(
     total, n = 0.0, len(data)
     with seeded(device, seed), evaluating(model):
         for x, y in data.in_order():
-            y = labels(y, len(x), device)
+            y = labels(y, count(x), device)
             outputs = logits(model, to_device(x, model, device), y)
             losses = nn.functional.cross_entropy(outputs, y, reduction="none")
             total -= float(losses.cpu().double().sum())

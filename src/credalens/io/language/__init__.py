@@ -1,0 +1,1 @@
+"""Log-probabilities of language models: responses of APIs and servers as credal sets."""
