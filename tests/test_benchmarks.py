@@ -53,6 +53,7 @@ def few(ran, monkeypatch):
     return copy.deepcopy(record)
 
 
+@pytest.mark.slow
 def test_a_cell_counts_what_went_wrong(few):
     cell = few["cells"][-1]
     numpy, free, wrong, refuses, missing, large, limit = cell["peers"]

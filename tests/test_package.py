@@ -173,6 +173,7 @@ def test_the_stub_lists_the_kernels():
 # ---------------------------------------------------------------- importing
 
 
+@pytest.mark.slow
 def test_importing_is_light():
     heavy = {"torch", "sklearn", "matplotlib", "scipy", "pyarrow", "typer", "rich", "pandas"}
     loaded = run("""
@@ -187,6 +188,7 @@ def test_importing_is_light():
     assert {"credalens", "numpy"} <= set(loaded.split())
 
 
+@pytest.mark.slow
 def test_importing_loads_numpy_only():
     packages = run("""
         import sys
@@ -201,6 +203,7 @@ def test_importing_loads_numpy_only():
     assert [name for name in packages.split() if "credalens" not in name] == ["numpy"]
 
 
+@pytest.mark.slow
 def test_torch_is_not_imported_for_arrays():
     # A package of that name that cannot be imported: nobody may try.
     assert run("""
@@ -226,6 +229,7 @@ def test_importing_and_the_first_answer_import_few_modules():
     assert int(added) < 300
 
 
+@pytest.mark.slow
 def test_importing_leaves_floating_point_alone():
     # Finite-math flags at link time would switch off denormals in the whole process.
     assert run("""
@@ -256,6 +260,7 @@ def test_denormal_probabilities_are_kept():
 # ---------------------------------------------------------------- threads in the environment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "3", ""])
 def test_threads_from_the_environment(threads):
     script = """
@@ -267,6 +272,7 @@ def test_threads_from_the_environment(threads):
     assert run(script, CREDALENS_NUM_THREADS=threads) == run(script, CREDALENS_NUM_THREADS="2")
 
 
+@pytest.mark.slow
 def test_a_bad_number_of_threads_does_not_stop_the_import():
     assert run("""
         import credalens as cl
@@ -280,6 +286,7 @@ def test_a_bad_number_of_threads_does_not_stop_the_import():
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_bare_asserts_do_not_guard_user_input():
     for file in SOURCE.rglob("*.py"):
         tree = ast.parse(file.read_text())
@@ -301,6 +308,7 @@ def test_no_import_cycle():
     assert remaining == {}
 
 
+@pytest.mark.slow
 def test_no_test_module_imports_another():
     tests = Path(__file__).parent
     names = {path.stem for path in tests.rglob("test_*.py")}

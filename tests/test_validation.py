@@ -422,6 +422,7 @@ def test_later_refuses_at_once_what_needs_no_look_at_the_values():
     refused([[0.5, 0.5]], "^validate: is 'never'; choose one of 'later'", validate="never")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["exact", "rounding"])
 def test_a_row_on_the_edge_of_a_tolerance_is_judged_by_the_validation(limit):
     # The sum in another order may fall on the other side.

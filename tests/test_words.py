@@ -102,6 +102,7 @@ def test_matches_are_printed_and_fail(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_the_documentation_has_none_of_them(capsys):
     root = PATH.parents[1]
     names = ("docs", "examples", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")

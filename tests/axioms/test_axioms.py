@@ -39,6 +39,7 @@ def error_rate(p):
 # The paper's table -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "failing"),
     [
@@ -257,6 +258,7 @@ class Contaminated(CredalSet):
         return self
 
 
+@pytest.mark.slow
 def test_sets_of_another_kind_are_checked_where_the_axiom_speaks_of_them():
     report = axioms.check("total", "A1-A5,translation", sets=Contaminated, n_sets=200)
     assert report["A1"].held
@@ -294,6 +296,7 @@ def test_the_report_says_what_was_found():
     assert report["A3"].counterexample.code.splitlines()[1] in text
 
 
+@pytest.mark.slow
 def test_what_could_not_be_checked_is_said():
     report = axioms.check(lambda Q: cl.total_uncertainty(Q), "all", n_sets=50)
     assert (report["A5a"].held, report["A5b"].held, report["A5"].held) == (True, None, None)
@@ -304,6 +307,7 @@ def test_what_could_not_be_checked_is_said():
     assert everywhere_nan["A3"].held is None
 
 
+@pytest.mark.slow
 def test_the_table_is_printed():
     reports = axioms.table(["total", "lower_entropy"], n_classes=2, n_sets=60)
     lines = axioms.render(reports).splitlines()
@@ -313,6 +317,7 @@ def test_the_table_is_printed():
     assert lines[3].startswith("lower_entropy fails A3: inner")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [("--measures", "total,mmi"), ("--measure", "total", "--measure", "mmi")]
 )

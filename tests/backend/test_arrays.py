@@ -522,6 +522,7 @@ def test_bad_number_of_threads(monkeypatch, text):
         cl.quantify(disagreeing(20_000, 6, 8))
 
 
+@pytest.mark.slow
 def test_fork_after_use():
     script = """
         import os, sys
@@ -546,6 +547,7 @@ def test_fork_after_use():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")
 def test_threads_are_kept_and_a_child_has_its_own():
     script = """

@@ -9,16 +9,17 @@ from credalens._backend import PRIMITIVES
 from ensembles import disagreeing
 
 P = disagreeing(11, 5, 4)
-#: Sets that take a linear program for each instance and expectation.
 SLOW = pytest.param("lower probability", marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("kind", [SLOW if kind in SLOW.values else kind for kind in SETS])
 def test_arrays_in_arrays_out(backend, kind, measure, dtype):
     function, make = MEASURES[measure], SETS[kind]
-    x = P.astype(dtype)
+    # A set that takes a linear programme for each instance and expectation: one chunk and a row.
+    x = (P[:5] if kind == "lower probability" else P).astype(dtype)
     if backend.name == "jax" and dtype == "float64":
         pytest.skip("JAX is in single precision by default; see test_jax.py")
     if kind == "hull of a box" and measure in ("vote", "expectations"):
@@ -33,6 +34,7 @@ def test_arrays_in_arrays_out(backend, kind, measure, dtype):
     backend.assert_same(result, expected, atol=1e-11 if dtype == "float64" else 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("measure", SAMPLE_MEASURES)
 def test_measures_of_a_sample(backend, measure, dtype):

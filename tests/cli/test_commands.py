@@ -36,6 +36,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(experiment, "make_forests", small_forests)
 
 
+@pytest.mark.slow
 def test_help():
     done = run("--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -44,6 +45,7 @@ def test_help():
     assert "--version" in done.stdout
 
 
+@pytest.mark.slow
 def test_axioms_name_the_command_for_counterexamples():
     arguments = ["axioms", "--classes", "2", "--measures"]
     done = runner.invoke(cli.app, [*arguments, "total,aleatoric_lower"])
@@ -60,12 +62,14 @@ def test_short_help(command):
     assert done.stdout == runner.invoke(cli.app, [*command, "--help"]).stdout
 
 
+@pytest.mark.slow
 def test_version():
     done = run("--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"credalens {importlib.metadata.version('credalens')}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
 @pytest.mark.parametrize("arguments", ["--version", "--help", "doctor"])
 def test_a_full_disk_is_reported_in_one_line(arguments):
@@ -75,6 +79,7 @@ def test_a_full_disk_is_reported_in_one_line(arguments):
     assert done.stderr == "credalens: no space left on device; free space and run it again\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="the shell of Windows closes no streams")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_closed_streams_are_no_errors(closed):
@@ -92,6 +97,7 @@ def test_an_interruption_is_reported_in_one_line(monkeypatch, tmp_path):
     assert (done.exit_code, done.stderr) == (130, "credalens: interrupted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["typer", "credalens.io"])
 def test_an_interruption_while_it_is_loaded_is_reported_in_one_line(module):
     program = (
@@ -109,6 +115,7 @@ def test_an_interruption_while_it_is_loaded_is_reported_in_one_line(module):
     assert (done.returncode, done.stderr) == (130, "credalens: interrupted\n")
 
 
+@pytest.mark.slow
 def test_help_of_the_demo():
     done = run("demo", "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -118,6 +125,7 @@ def test_help_of_the_demo():
         assert "".join(word.split()) in "".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_no_command_shows_the_help_and_fails():
     done = run()
     assert done.returncode == 2
@@ -125,6 +133,7 @@ def test_no_command_shows_the_help_and_fails():
     assert "demo" in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -166,6 +175,7 @@ def loaded_by(tmp_path, *arguments):
     return set(path.read_text().split())
 
 
+@pytest.mark.slow
 def test_help_imports_only_the_command(tmp_path):
     heavy = {"sklearn", "matplotlib", "scipy", "pyarrow", "credalens.io", "credalens.experiments"}
     assert heavy.isdisjoint(loaded_by(tmp_path, "--help"))
@@ -175,6 +185,7 @@ def test_help_imports_only_the_command(tmp_path):
     assert {f"credalens.cli.{name}" for name in others}.isdisjoint(modules)
 
 
+@pytest.mark.slow
 def test_score_imports_neither_experiments_nor_datasets(tmp_path):
     np.save(tmp_path / "a.npy", np.full((3, 2, 2), 0.5))
     modules = loaded_by(tmp_path, "score", "a.npy", "-o", "scores.csv")
@@ -183,6 +194,7 @@ def test_score_imports_neither_experiments_nor_datasets(tmp_path):
     assert [name for name in modules if name.startswith(heavy)] == []
 
 
+@pytest.mark.slow
 def test_without_the_extra_one_line_names_the_command():
     program = "import sys\nsys.modules['typer'] = None\nfrom credalens.cli import main\nmain()\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -222,6 +234,7 @@ def test_demo_passes_the_seed_on(monkeypatch, tmp_path):
     assert seen[1] == (Path("credalens-demo"), 0)
 
 
+@pytest.mark.slow
 def test_forced_colours_do_not_force_a_progress_bar_into_a_pipe(quick, tmp_path):
     done = runner.invoke(cli.app, ["demo", "--out", str(tmp_path)], env={"FORCE_COLOR": "1"})
     assert done.exit_code == 0

@@ -55,6 +55,7 @@ def test_the_fix_that_is_suggested(models):
     assert "warning" not in call("score", folder).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("score", "-o", "s.csv"), ("pick", "--budget", 3, "-o", "p.csv"), ("report", "-o", "r.html")],

@@ -60,6 +60,7 @@ class TestGuarantee:
         """Right with chance 0.899 whatever the score, so that no threshold has accuracy 0.9."""
         return rng.random(n) < 0.899, rng.random(n)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("draw", "limit"), [("draw", 0.5), ("draw_hopeless", -1)])
     def test_the_guarantee_holds_with_its_confidence(self, draw, limit):
         # Accuracy 0.9 holds up to the limit; a threshold above it may come in 20 % of the draws.
@@ -187,6 +188,7 @@ class TestColumns:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_table_files_and_picture(self, models, tmp_path):
         folder, members, labels = models
         out = tmp_path / "out"
@@ -222,6 +224,7 @@ class TestCommand:
         assert float(promise["threshold"]) == answer.threshold
         assert f"tv_total <= {answer.threshold!r}" in done.stdout
 
+    @pytest.mark.slow
     def test_baselines_and_metrics_are_printed(self, models):
         folder, members, labels = models
         right = cl.majority_vote(members) == labels
@@ -243,6 +246,7 @@ class TestCommand:
         most = 100 * np.bincount(labels).max() / len(labels)
         assert f"; of the most frequent class: {most:.2f}" in printed
 
+    @pytest.mark.slow
     def test_a_better_score_is_named_and_can_be_used(self, models, tmp_path):
         folder, members, labels = models
         noise = np.random.default_rng(0).dirichlet(np.ones(3), len(members))
@@ -271,6 +275,7 @@ class TestCommand:
         assert "Best score: " in printed
         assert "instead" not in printed
 
+    @pytest.mark.slow
     def test_a_model_that_distorts_the_uncertainty(self, models):
         folder, members, labels = models
         assert "Warning" not in call("evaluate", folder).stdout
@@ -286,6 +291,7 @@ class TestCommand:
         assert f"accuracy {accuracy:.1f} %, not " in first
         assert "sets TU" not in done.stderr
 
+    @pytest.mark.slow
     def test_several_scores_share_the_confidence(self, models, tmp_path):
         folder, members, labels = models
         call("evaluate", folder, "-o", tmp_path, "--bootstrap", 0, "--target-accuracy", 0.8,
@@ -336,6 +342,7 @@ class TestCommand:
         (tmp_path / "truth.txt").write_text("\n".join(map(str, labels)))
         call("evaluate", tmp_path / "a.npy", "--labels", tmp_path / "truth.txt", "--bootstrap", 0)
 
+    @pytest.mark.slow
     def test_files_are_written_though_no_one_reads_what_is_printed(self, models, tmp_path):
         out = tmp_path / "out"
         reader, writer = os.pipe()
@@ -351,6 +358,7 @@ class TestCommand:
             "evaluation.csv", "guarantee.csv", "rejection_curves.png",
         ]  # fmt: skip
 
+    @pytest.mark.slow
     def test_nothing_of_an_earlier_evaluation_stays(self, models, tmp_path):
         folder, members, labels = models
         out, spoilt = tmp_path / "out", members[:, 0].copy()
@@ -366,6 +374,7 @@ class TestCommand:
             "evaluation.csv", "mine.txt", "rejection_curves.png",
         ]  # fmt: skip
 
+    @pytest.mark.slow
     def test_files_of_others_stay(self, models, tmp_path):
         theirs = ("guarantee.csv", "evaluation.skipped.csv")
         for name in theirs:
@@ -386,6 +395,7 @@ class TestCommand:
         done = call("evaluate", "no such model.npy", "-o", tmp_path / "file", code=2)
         assert "file is a file; name a folder" in done.stderr
 
+    @pytest.mark.slow
     def test_skip(self, models, tmp_path):
         folder, members, labels = models
         members[7, 0, 0] = np.nan

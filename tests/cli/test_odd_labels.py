@@ -201,6 +201,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_message_and_what_it_suggests(case, tmp_path):
     check(CASES[case], tmp_path)

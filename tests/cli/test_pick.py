@@ -77,6 +77,7 @@ class TestReasons:
         (reason,) = explain(np.full((1, 2, K), 1 / K), distance)
         assert reason.kind == "ambiguous"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("distance", ["tv", "ordinal", "kolmogorov"])
     def test_what_is_ambiguous_no_model_finds_easy(self, distance):
         members = predictions(n=4000, M=4, K=5)[0]

@@ -118,6 +118,7 @@ def test_how_labels_are_matched(tmp_path):
     assert "labels are matched to rows by their ids without folder and file extension" in found
 
 
+@pytest.mark.slow
 def test_rows_without_a_label_are_scored_and_not_evaluated(tmp_path):
     labels = pd.DataFrame({"image_id": real.IDS[10:], "target": LABELS[10:]})
     arguments = [*real.csvs(tmp_path, image_id=real.IDS), *real.truth(tmp_path, "y.csv", labels)]
@@ -172,6 +173,7 @@ class TestFigure2:
         (tmp_path / "runs").mkdir()
         return tmp_path / "runs"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("values", "suggested"),
         [
@@ -189,6 +191,7 @@ class TestFigure2:
         accuracy = (cl.majority_vote(MEMBERS) == LABELS).mean()
         assert f"accuracy of the vote {accuracy:.4f}" in done.stdout
 
+    @pytest.mark.slow
     def test_labels(self, runs, tmp_path):
         real.npys(runs)
         assert "no file has labels; pass --labels FILE" in self.run(tmp_path, code=2).stderr

@@ -33,6 +33,7 @@ def models(tmp_path):
     return folder, P, y
 
 
+@pytest.mark.slow
 def test_the_command(models, tmp_path):
     folder, P, y = models
     out = tmp_path / "page.html"
@@ -76,6 +77,7 @@ def test_times_are_identifiers(tmp_path):
     assert Page(tmp_path / "page.html").data["rows"]["id"] == ["2024-05-06 07:08:09", ""]
 
 
+@pytest.mark.slow
 def test_score_writes_the_same_report(models, tmp_path, monkeypatch):
     folder, _, _ = models
     call("report", folder, "-o", tmp_path / "a.html")
@@ -115,6 +117,7 @@ def test_options_of_the_command(models, tmp_path):
     assert "Ordinal" in read.text("curves")
 
 
+@pytest.mark.slow
 def test_bad_rows_are_left_out_and_reported(models, tmp_path, monkeypatch):
     folder, _, _ = models
     monkeypatch.chdir(tmp_path)

@@ -146,6 +146,7 @@ def test_an_estimate_has_its_error(tmp_path):
     assert "3 models" in call("score", tmp_path, "-v").stderr
 
 
+@pytest.mark.slow
 def test_distances_and_summaries(models, tmp_path):
     folder, members, _ = models
     out = tmp_path / "scores.npz"
@@ -208,6 +209,7 @@ class TestPipes:
         )
         assert leftovers(tmp_path) == [".s.csv.parts"]
 
+    @pytest.mark.slow
     def test_labels_in(self, models):
         folder, _, labels = models
         lines = "".join(f"{label}\n" for label in labels)
@@ -233,6 +235,7 @@ class TestPipes:
         assert "--resume: a pipe cannot be read again; pass files" in done.stderr
         assert leftovers(tmp_path) == []
 
+    @pytest.mark.slow
     def test_a_reader_that_stops(self, tmp_path):
         np.save(tmp_path / "a.npy", predictions(n=3000, M=2)[0])
         running = subprocess.Popen(
@@ -258,6 +261,7 @@ class TestFaults:
         assert out.read_text() == "what was there before"
         assert leftovers(tmp_path) == []
 
+    @pytest.mark.slow
     def test_debug_shows_the_traceback(self, tmp_path):
         done = process("score", tmp_path / "no.npy", "--debug")
         assert done.returncode == 1

@@ -26,6 +26,7 @@ def files(tmp_path):
     return tmp_path, models, y
 
 
+@pytest.mark.slow
 def test_answers(files):
     folder, models, _ = files
     done = run(*models, "--labels", folder / "truth.npy", "--resamples", 100)
@@ -38,6 +39,7 @@ def test_answers(files):
     assert "known label distributions" not in done.output
 
 
+@pytest.mark.slow
 def test_label_distributions(files):
     folder, models, _ = files
     done = run(*models[:2], "--labels", folder / "soft.npy", "--resamples", 100)
@@ -45,6 +47,7 @@ def test_label_distributions(files):
     assert "Does it contain the known label distributions?" in done.output
 
 
+@pytest.mark.slow
 def test_chunks_with_certain_labels_among_distributions(files):
     folder, models, y = files
     soft = np.load(folder / "soft.npy")
@@ -58,6 +61,7 @@ def test_chunks_with_certain_labels_among_distributions(files):
     assert outputs[0].output == outputs[1].output
 
 
+@pytest.mark.slow
 def test_fixed_predictions_are_read_back(files):
     folder, models, y = files
     output = folder / "fixed"
@@ -78,6 +82,7 @@ def test_fixed_predictions_are_read_back(files):
     assert "first and second are calibrated." in after.output
 
 
+@pytest.mark.slow
 def test_rows_without_a_label_are_repaired_too(files):
     folder, models, y = files
     np.save(folder / "some.npy", np.where(np.arange(len(y)) % 3, y, np.nan))

@@ -41,6 +41,7 @@ class TestIdx:
         assert found.dtype == np.int16
         assert found.tolist() == [[[1, 256, -1]], [[2, 3, -32768]]]
 
+    @pytest.mark.slow
     @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         array=st.sampled_from(sorted(CODES)).flatmap(

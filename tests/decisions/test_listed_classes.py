@@ -13,6 +13,7 @@ RULES = ("e_admissible", "maximal", "interval_dominance")
 DECISIONS = ("gamma_minimax", "gamma_minimin", "hurwicz", "minimax_regret")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_certain_classes_are_those_of_every_ensemble_with_these_lists(rule):
     undecided = 0

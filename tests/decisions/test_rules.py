@@ -61,6 +61,7 @@ def test_rules_by_their_definitions(seed):
         np.testing.assert_allclose(own, criterion.min(axis=1), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_admissible_actions_by_linear_programmes(seed):
     P, cost = members_and_costs(seed)
@@ -83,6 +84,7 @@ def test_admissible_actions_by_linear_programmes(seed):
             assert intervals[i, d] == (best >= 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_each_rule_contains_the_next(seed):
@@ -94,6 +96,7 @@ def test_each_rule_contains_the_next(seed):
         assert sets[0].any(axis=-1).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(-3, 3), st.floats(0.1, 10))
 def test_invariances(seed, shift, scale):
@@ -146,6 +149,7 @@ def test_gamma_minimax_abstains_if_total_uncertainty_exceeds_the_price(price):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 def test_every_set_is_like_the_hull_of_its_extreme_points(name):
     rng = np.random.default_rng(3)

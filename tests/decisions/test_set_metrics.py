@@ -153,6 +153,7 @@ def test_the_best_set_of_all(utility):
             assert own_utility(P[i], mask[i], u) == pytest.approx(literal_best(P[i], u), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 def test_every_set(name):
     Q = REPRESENTATIONS[name](8, 4, np.random.default_rng(1))

@@ -125,6 +125,7 @@ def test_tree_metric_by_hand() -> None:
         assert inner(p, q) == pytest.approx(oracle.wasserstein(p, q, inner.cost), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_lines_and_trees_with_many_classes() -> None:
     # Beyond 32 classes by cumulative sums. Nodes have random earlier parents, numbers are shuffled,
     # and classes sit at leaves and inner nodes alike.

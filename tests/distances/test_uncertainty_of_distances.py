@@ -66,6 +66,7 @@ def measures(P: np.ndarray, d: Distance) -> Measures:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(("M", "steps"), [(1, 1), (2, 60), (3, 30), (4, 14)])
 def test_definitions_over_a_grid_of_the_hull(name: str, M: int, steps: int) -> None:
@@ -167,6 +168,7 @@ def test_mmd_lower_end_is_between_members() -> None:
     assert interval.upper == pytest.approx(np.sqrt(0.5), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("P", [disagreeing(4, 3, 4), dirichlet(4, 6, 3), ENSEMBLES["collinear"]])
 def test_mmd_lower_end_is_a_projection(P: np.ndarray) -> None:
     k = random_kernel(P.shape[-1])
@@ -227,6 +229,7 @@ def test_errors_that_were_not_asked_for_are_reported(monkeypatch: pytest.MonkeyP
     assert (tight.upper <= same.upper + error + 1e-12).all()
 
 
+@pytest.mark.slow
 def test_finite_classes_by_linear_and_integer_programs() -> None:
     rng = np.random.default_rng(0)
     for M, K, F in [(3, 3, 3), (4, 4, 3), (5, 3, 5)]:
@@ -248,6 +251,7 @@ def test_constant_functions_tell_nothing_apart() -> None:
         np.testing.assert_array_equal(value, [0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_order_and_dominance_on_hard_ensembles(name: str) -> None:
     for label, P in ENSEMBLES.items():
@@ -345,6 +349,7 @@ def test_asymmetric_costs_are_risks_without_distance() -> None:
 # Imprecision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 4, 5])
 def test_imprecision_by_choquet_integrals_over_all_orderings(K: int) -> None:
     cost, kernel = plane_metric(K), random_kernel(K)
@@ -519,6 +524,7 @@ def test_single_precision_and_memory_layouts() -> None:
         assert maximum_mean_imprecision(single, d, return_error=True)[0].dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_closed_forms_take_half_of_the_memory_at_most(dtype: type) -> None:
     P = dirichlet(8000, 5, 100).astype(dtype)
@@ -549,6 +555,7 @@ def test_all_orderings_really_are_listed() -> None:
 # ---------------------------------------------------------------- many corners
 
 
+@pytest.mark.slow
 def test_pairs_are_bounded_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond 7 classes Wasserstein distances are compared pair by pair."""
     P, d = disagreeing(3, 12, 9), Wasserstein(plane_metric(9))

@@ -251,6 +251,7 @@ class TestScore:
              "--workers", 2)  # fmt: skip
         assert same(tmp_path / "there", tmp_path / "here.parquet")
 
+    @pytest.mark.slow
     def test_invalid_options_raise(self, tmp_path, monkeypatch):
         members, labels = predictions(20)
         np.save(tmp_path / "a.npy", members)
@@ -507,6 +508,7 @@ class TestEvaluate:
 VALUES = st.sampled_from([-0.0, 0.0, 0.25, 1 / 3, 0.5, 1e-300, -2.5, np.inf])
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     scores=st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=40),
@@ -554,6 +556,7 @@ def test_selection_takes_both_zeros_for_equal(dtype):
     assert found.tolist() == [2, 1.5, 1, 0.5]
 
 
+@pytest.mark.slow
 def test_selection_of_nan_raises():
     with pytest.raises(ValueError, match="score: has NaN"):
         right_among_last(lambda: [(np.array([True]), [np.array([np.nan])])], [0])

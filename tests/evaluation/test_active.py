@@ -142,6 +142,7 @@ def test_equal_scores_are_taken_in_random_order(data):
     assert set(fits[1][5:]) != set(left[:3])
 
 
+@pytest.mark.slow
 def test_a_credal_classifier_on_frames():
     pd = pytest.importorskip("pandas")
     from sklearn.datasets import load_wine
@@ -233,6 +234,7 @@ def test_result_and_picture():
     assert len(cl.plots.active_learning_curves(alone).collections) == 0
 
 
+@pytest.mark.slow
 def test_several_metrics():
     from sklearn.datasets import load_iris
     from sklearn.metrics import brier_score_loss, get_scorer, log_loss

@@ -77,6 +77,7 @@ def test_without_resamples():
     assert np.isnan(found.auroc[1:]).all()
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     rng = np.random.default_rng(0)
     covered = np.zeros(2)
@@ -161,6 +162,7 @@ def test_intervals_are_those_of_drawing_rows(n_scores):
     assert_allclose(table.std(axis=1), expected.std(axis=1), rtol=4 / math.sqrt(size))
 
 
+@pytest.mark.slow
 def test_losses_and_weights_by_drawing_rows():
     rng = np.random.default_rng(4)
     n, size = 60, 800

@@ -49,6 +49,7 @@ def test_values():
     assert_array_equal(found.difference[:, 0], 0)
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_a_literal_paired_bootstrap():
     correct, scores = data(150)
     size = 800
@@ -144,6 +145,7 @@ def test_losses_weights_and_zero_weights():
     assert labels.value[0, 0, 0] == pytest.approx(1 / 9)
 
 
+@pytest.mark.slow
 def test_intervals_of_weighted_rows_are_those_of_a_literal_bootstrap():
     rng = np.random.default_rng(3)
     n, size = 120, 600

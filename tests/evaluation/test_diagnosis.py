@@ -32,6 +32,7 @@ def test_figures_are_those_of_leaving_out(name):
     assert found.mean_epistemic == pytest.approx(u.epistemic.mean(), abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.integers(2, 19), st.integers(1, 12), st.integers(0, 2**32), st.booleans())
 def test_figures_of_any_shape(M, K, seed, coarse):
@@ -120,6 +121,7 @@ def test_order_of_members_and_classes_does_not_matter():
         assert_allclose(getattr(turned, figure), getattr(found, figure)[members], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_many_members_take_little_memory():
     import tracemalloc
 

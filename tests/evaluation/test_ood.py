@@ -24,6 +24,7 @@ def sklearn_says(inside, outside, tpr, positive):
     return roc_auc_score(y, ranks), average_precision_score(y, ranks), at, (fpr, reached)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(scores, scores, st.sampled_from([0.5, 0.95, 1]), st.sampled_from(["out", "in"]))
 def test_as_scikit_learn(inside, outside, tpr, positive):

@@ -96,6 +96,7 @@ def test_ties_are_averaged_by_default():
         assert_allclose(curve.accuracy, 0.84, rtol=1e-15)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(rows=st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6),
        n_bins=st.integers(2, 8))  # fmt: skip

@@ -56,6 +56,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", LOSSES.values(), ids=LOSSES.keys())
 @pytest.mark.parametrize("weighted", [False, True])
 def test_values_are_those_of_the_drawn_rows(weighted, losses):
@@ -136,6 +137,7 @@ def outcome(losses, scores, rows):
     return tuple(round(x, 9) for one in each for x in (one.aurc, one.augrc))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_pairs_are_as_likely_as_if_all_were_listed(ties):
     losses, size = np.array([0.0, 1.0, 1.0, 0.25]), 20_000

@@ -32,6 +32,7 @@ def forests(**options):
     )
 
 
+@pytest.mark.slow
 def test_values_are_those_of_the_metrics(data):
     X, y, X_test, y_test = data
     model = forests().fit(X, y)
@@ -71,6 +72,7 @@ def test_any_classifier_with_probabilities(data):
     assert cost(model, X_test, y_test) == pytest.approx(3 * scorer(model, X_test, y_test))
 
 
+@pytest.mark.slow
 def test_pipelines_and_searches(data):
     X, y, X_test, y_test = data
     scorer = cl.make_selective_scorer("augrc", measure="tv")
@@ -92,6 +94,7 @@ def test_pipelines_and_searches(data):
     assert scorer(fitted[-1], Z, y_test) == pytest.approx(direct, rel=1e-14)
 
 
+@pytest.mark.slow
 def test_cross_validation_in_processes(data):
     X, y, _, _ = data
     scoring = {m: cl.make_selective_scorer(m, measure="confidence") for m in ("aurc", "auroc")}

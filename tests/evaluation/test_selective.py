@@ -124,6 +124,7 @@ def test_a_cap_below_two_coverages_leaves_prr_undefined():
 # ---------------------------------------------------------------- against the definitions
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(rows=ROWS, cap=CAPS)
 def test_errors_against_all_orders(rows, cap):
@@ -135,6 +136,7 @@ def test_errors_against_all_orders(rows, cap):
     assert_same(of_losses(losses, scores, max_rejection=cap), found)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(rows=REAL_ROWS, cap=CAPS)
 def test_losses_against_all_orders(rows, cap):
@@ -174,6 +176,7 @@ def test_coverage_at_a_risk_that_is_attained():
     assert tied.coverage_at(0.1999) == 3 / 7
 
 
+@pytest.mark.slow
 def test_the_whole_curve_from_risk_at():
     rng = np.random.default_rng(0)
     losses, scores = rng.random(100), rng.random(100)
@@ -218,6 +221,7 @@ def test_large_samples_against_sorting():
 # ---------------------------------------------------------------- invariances
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(rows=MANY_ROWS, seed=st.integers(0, 99), cap=CAPS)
 def test_invariances(rows, seed, cap):
@@ -244,6 +248,7 @@ def test_invariances(rows, seed, cap):
     assert_same(none, weighted)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(rows=MANY_ROWS, factor=st.sampled_from([0.3, 1.0, 2.5]), cap=CAPS)
 def test_rows_of_equal_score_can_be_merged(rows, factor, cap):

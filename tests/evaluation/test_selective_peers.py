@@ -39,6 +39,7 @@ def test_mapie():
     assert of(TIED).auroc == pytest.approx(0.59375, rel=1e-14)
 
 
+@pytest.mark.slow
 def test_mapie_itself():
     uncertainty = pytest.importorskip("mapie.metrics.uncertainty")
     rng = np.random.default_rng(0)

@@ -59,6 +59,7 @@ def table(path):
     return dict(zip(header, zip(*lines, strict=True), strict=True))
 
 
+@pytest.mark.slow
 def test_these_files_and_nothing_else(finished):
     out, result, _ = finished
     assert result.files == [out / name for name in FILES]
@@ -80,6 +81,7 @@ def test_predictions_are_files(finished):
     assert_array_equal(np.load(folder / "truth.npy"), labels)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_run_on_them(finished, tmp_path, monkeypatch):
     shutil.copytree(finished[0] / "predictions", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
@@ -183,6 +185,7 @@ def test_the_picture_of_the_simplex_is_of_three_classes(finished):
     assert set(labels) == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_progress_is_shown(quick, monkeypatch, tmp_path):
     said = []
 

@@ -29,6 +29,7 @@ def test_a_sound_ensemble_has_one_version(spoiled):
     assert [one.label for one in ensemble_versions.versions(sound)] == ["as given"]
 
 
+@pytest.mark.slow
 def test_repair_is_fitted_to_the_other_half(spoiled):
     given, without, repaired = ensemble_versions.versions(spoiled, seed=5)
     assert [one.label for one in (given, without, repaired)] == [

@@ -81,6 +81,7 @@ class TestFigure1:
         cl.plots.decomposition([[1.0, 0.0, 0.0]])
         cl.plots.decomposition([[0.2, 0.3, 0.5]])
 
+    @pytest.mark.slow
     def test_command(self, tmp_path):
         out = tmp_path / "out"
         result = runner.invoke(reproduce_commands.app, ["figure1", "--out", str(out)])
@@ -216,10 +217,12 @@ class TestFigure2:
                 assert found.curves[key][b].accuracy.tolist() == expected.accuracy.tolist()
         assert len(found.curves) == 8
 
+    @pytest.mark.slow
     def test_a_hundred_classes(self, tmp_path):
         text = figure2.run({"hundred": random_predictions(40, 3, 100)}, tmp_path, batches=2)
         assert "Hartley is sampled" in text
 
+    @pytest.mark.slow
     def test_one_batch_has_no_spread_and_what_is_left_over_is_reported(self, tmp_path):
         one = figure2.run({"one": random_predictions()}, tmp_path, batches=1)
         table, _ = one.split("mean ±")
@@ -238,6 +241,7 @@ class TestFigure2:
         with pytest.raises(ValueError, match="batches: is 61; pass at most 60"):
             figure2.curves(given, batches=61)
 
+    @pytest.mark.slow
     def test_command(self, tmp_path):
         given = random_predictions()
         folder, out = tmp_path / "in", tmp_path / "out"
@@ -279,6 +283,7 @@ class TestTable1:
         assert abs(2**found.classes - 3) < 4 * 3 * np.log(2) * found.classes_error
         assert 0 < found.members_error < 0.1
 
+    @pytest.mark.slow
     def test_small_run_writes_table_and_picture(self, tmp_path):
         options = {"members": (2, 4), "classes": (2, 4), "few_classes": (3, 4), "budget": 1e-5}
         printed = []

@@ -55,6 +55,7 @@ def test_an_unknown_space():
     assert forest_spaces.find_space(DEFAULT_SPACE).name == DEFAULT_SPACE
 
 
+@pytest.mark.slow
 def test_the_best_in_cross_validation_are_kept():
     """Validated one by one with scikit-learn's own functions."""
     data = load_bundled("wine")

@@ -21,6 +21,7 @@ def data():
     return members / members.sum(axis=2, keepdims=True), labels, counts
 
 
+@pytest.mark.slow
 def test_containment_one_image_at_a_time(data):
     members, _, counts = data
     humans = human_labels.Humans.of(counts)
@@ -58,6 +59,7 @@ def test_temperatures_come_from_the_other_half(data):
     np.testing.assert_allclose(found[first], expected)
 
 
+@pytest.mark.slow
 def test_the_command(data, tmp_path):
     members, labels, counts = data
     for m in range(3):

@@ -43,6 +43,7 @@ def check(text):
     return doctest.DocTestRunner(verbose=False).run(test, out=lambda line: None).failed
 
 
+@pytest.mark.slow
 def test_axioms(tmp_path):
     names = ["total", "aleatoric_lower", "hartley_residual"]
     seen = []

@@ -85,6 +85,7 @@ def test_left_out_scores_have_the_order_of_another():
         np.testing.assert_array_equal(order, cl.rejection_order(found[other]), err_msg=name)
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_compare_scores():
     one = ensemble()
     found = scores_compare.compare_predictions("x", one, 3)
@@ -103,6 +104,7 @@ def test_numbers_are_those_of_compare_scores():
     assert found.measures["tv_total"]["auc"][0] == pytest.approx(curve.auc, rel=1e-13)
 
 
+@pytest.mark.slow
 def test_a_faulty_model_is_named():
     found = scores_compare.compare_predictions("x", ensemble(800, faulty=True))
     assert found.faulty == ("m3",)
@@ -179,6 +181,7 @@ def test_summary_of_tasks():
         assert found["tv_total"].difference == 0
 
 
+@pytest.mark.slow
 def test_page_and_resuming(tmp_path, monkeypatch):
     run = {"sources": bundled("iris", "wine"), "splits": 2, "equal": True, "config": TINY,
            "command": "command"}  # fmt: skip
@@ -205,6 +208,7 @@ def test_page_and_resuming(tmp_path, monkeypatch):
     assert read_csv(tmp_path) == rows
 
 
+@pytest.mark.slow
 def test_a_split_has_the_predictions_of_table_2():
     data = load_bundled("wine")
     found = scores_compare.compare_split("wine", data.X, data.y, 1, TINY)
@@ -256,6 +260,7 @@ def test_verdicts():
     assert scores_output.verdicts(one, "confidence_total") == "better"
 
 
+@pytest.mark.slow
 def test_command(tmp_path):
     one = ensemble()
     folder = tmp_path / "nets"

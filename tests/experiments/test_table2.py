@@ -80,6 +80,7 @@ class TestProtocol:
         np.testing.assert_array_equal(p[:, [1, 2, 4]], 0)
         np.testing.assert_array_equal(p[:, [0, 3]], forest.predict_proba(X))
 
+    @pytest.mark.slow
     def test_constant_features_and_tiny_classes_go_through(self):
         rng = np.random.default_rng(0)
         X = np.column_stack([np.ones(42), rng.normal(size=42)])
@@ -89,6 +90,7 @@ class TestProtocol:
         assert piece["n_train"] + piece["n_test"] == 42
         assert all(0 <= one["auc"] <= 1 for one in piece["measures"].values())
 
+    @pytest.mark.slow
     def test_a_split_follows_the_protocol(self):
         """Recomputed step by step with public functions."""
         data = load_bundled("wine")
@@ -119,6 +121,7 @@ class TestProtocol:
                 assert found["seconds"] >= 0
         assert piece["training_seconds"] > 0
 
+    @pytest.mark.slow
     def test_any_distance_is_a_family(self):
         data = load_bundled("iris")
         piece = protocol.run_split("iris", data.X, data.y, 0, TINY, ["ordinal"])
@@ -232,6 +235,7 @@ class TestSplitRuns:
             stores[1].write({"dataset": "a", "split": 1})
         assert [path.name for path in (tmp_path / "new" / "pieces").iterdir()] == ["a-00.json"]
 
+    @pytest.mark.slow
     def test_finished_pieces_are_not_computed_again(self, tmp_path, monkeypatch):
         first = table2.run(iris(), tmp_path, splits=2, config=TINY, families=["tv"])
         assert first.outcome.n_reused == 0
@@ -284,6 +288,7 @@ class TestSplitRuns:
             table2.run(sources, out, splits=1, config=TINY, families=["tv"])
         assert not out.exists()
 
+    @pytest.mark.slow
     def test_the_best_are_called_what_they_look_like(self, tmp_path):
         result = table2.run(iris(("a",)), tmp_path, splits=1, config=TINY, families=["tv"])
         assert "; *: within one standard error" in result.text
@@ -292,6 +297,7 @@ class TestSplitRuns:
         for name in ("table2.md", "table2.tex"):
             assert "; bold: within one standard error" in (tmp_path / name).read_text()
 
+    @pytest.mark.slow
     def test_fewer_splits_are_reported(self, tmp_path):
         table2.run(iris(("a",)), tmp_path, splits=1, config=TINY, families=["tv"])
         partial = split_runs.Outcome(

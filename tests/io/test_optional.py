@@ -6,6 +6,7 @@ import types
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from credalens._extras import install_command
 from credalens.io import Block, Source, open_ensemble
@@ -36,6 +37,7 @@ def run(text, *arguments):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_arrays_need_numpy_only(tmp_path):
     np.save(tmp_path / "a.npy", np.full((5, 2), 0.5))
     np.savez(tmp_path / "b.npz", probs=np.full((5, 2), 0.5), labels=np.zeros(5, int))
@@ -59,6 +61,7 @@ MISSING = {
 }
 
 
+@pytest.mark.slow
 def test_a_missing_package_is_one_line(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n0.5,0.5\n")
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
@@ -77,6 +80,7 @@ for statement in {list(MISSING)}:
         assert message == f"{package} is not installed; run {install_command(extra)}"
 
 
+@pytest.mark.slow
 def test_score_imports_no_application_and_no_dataset(tmp_path):
     np.save(tmp_path / "a.npy", np.full((5, 3, 2), 0.5))
     program = (

@@ -102,6 +102,7 @@ def _file_of(table):
     return stream.getvalue()
 
 
+@pytest.mark.slow
 def test_a_merged_parquet_file(tmp_path):
     """Row groups are found by number and by statistics, and pages have their checksums."""
     file, footers, offsets, tables = io.BytesIO(), [], [], []

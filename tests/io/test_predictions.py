@@ -431,7 +431,8 @@ class TestErrors:
         data = (folder / "0.npz").read_bytes()
         (folder / "0.npz").write_bytes(data[: len(data) // 2])
         self.check_error([folder / "0.npz"], "0.npz: cannot be read")
-        self.check_error(["-"], "stdin: needs a format; pass --format csv, tsv, jsonl, npy or logprobs")
+        message = "stdin: needs a format; pass --format csv, tsv, jsonl, npy or logprobs"
+        self.check_error(["-"], message)
         self.check_error([folder / "1.npz"] * 2, "1.npz: is listed twice")
         self.check_error([folder / "1.npz", f"{folder}/./1.npz"], "1.npz: is listed twice")
 

@@ -350,6 +350,7 @@ class TestOutputs:
         assert "csv: is also an input; name another output" in done.stderr.replace("html", "csv")
         assert {p: p.is_file() and p.read_bytes() for p in folder.iterdir()} == before
 
+    @pytest.mark.slow
     def test_in_the_folder_that_is_read(self, folder, monkeypatch):
         monkeypatch.chdir(folder)
         runs = folder / "runs"

@@ -36,6 +36,7 @@ def term(p, q):
     return -p * mpmath.log(p, 2) if p > 0 else 0
 
 
+@pytest.mark.slow
 def test_expected_entropies_by_quadrature():
     # The entropy is a sum over classes, each of which is beta distributed.
     for alpha in ALPHA:

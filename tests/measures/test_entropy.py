@@ -161,6 +161,7 @@ def test_many_members_of_few_classes(M, K, dtype):
     assert cl.ConvexHull(P).contains(p, tolerance=1e-6).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("M", "K"), [(6, 3), (64, 5), (200, 10), (129, 64), (140, 70)])
 def test_members_that_are_even_on_the_whole(M, K):
     # Even shares have the largest entropy; they are in most of these hulls.
@@ -339,6 +340,7 @@ def test_layouts_and_read_only_inputs(function):
         assert_array_equal(function(same), expected)
 
 
+@pytest.mark.slow
 @given(ensembles, st.randoms(use_true_random=False))
 def test_order_of_members_and_classes_does_not_matter(P, random):
     members, classes = list(range(P.shape[1])), list(range(P.shape[2]))

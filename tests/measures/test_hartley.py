@@ -104,6 +104,7 @@ def test_a_class_that_no_member_has_plays_no_part():
     assert (np.abs(value - exact(P)) <= 5 * error).all()
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 10), st.integers(1, 9), st.sampled_from([0.1, 0.5, 2.0]),
     st.integers(0, 2**32 - 1), st.randoms(use_true_random=False),

@@ -52,6 +52,7 @@ def numbers(P):
 # ---------------------------------------------------------------- the instance alone
 
 
+@pytest.mark.slow
 @given(batches(dtypes=(np.float32, np.float64)), st.data())
 def test_a_value_does_not_depend_on_its_batch(P, data):
     whole = numbers(P)
@@ -65,6 +66,7 @@ def test_a_value_does_not_depend_on_its_batch(P, data):
     assert_array_equal(numbers(mixed)[:, 7:], whole)
 
 
+@pytest.mark.slow
 @given(batches(), st.randoms(use_true_random=False))
 def test_the_order_of_members_does_not_matter(P, random):
     order = random.sample(range(P.shape[1]), P.shape[1])
@@ -73,12 +75,14 @@ def test_the_order_of_members_does_not_matter(P, random):
     assert_array_equal(numbers(P[:, order])[exact], numbers(P)[exact])
 
 
+@pytest.mark.slow
 @given(batches(), st.randoms(use_true_random=False))
 def test_the_order_of_classes_does_not_matter(P, random):
     order = random.sample(range(P.shape[2]), P.shape[2])
     assert_allclose(numbers(P[..., order]), numbers(P), rtol=0, atol=EPS)
 
 
+@pytest.mark.slow
 @given(batches(), st.data())
 def test_duplicated_members_do_not_matter(P, data):
     M = P.shape[1]
@@ -87,12 +91,14 @@ def test_duplicated_members_do_not_matter(P, data):
     assert_allclose(more, numbers(P), rtol=0, atol=EPS)
 
 
+@pytest.mark.slow
 @given(batches(), st.integers(1, 3))
 def test_classes_that_no_member_considers_do_not_matter(P, extra):
     empty = np.zeros((*P.shape[:2], extra))
     assert_allclose(numbers(np.concatenate([P, empty], axis=2)), numbers(P), rtol=0, atol=EPS)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_mixtures_of_members_do_not_matter(data):
     P = data.draw(batches())
@@ -140,6 +146,7 @@ def doubled(P):
     return np.repeat(P, 2, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURES)
 def test_every_measure_depends_on_the_instance_and_its_set_alone(name):
     check_instance_alone(MEASURES[name])
@@ -179,6 +186,7 @@ def test_measures_that_depend_on_something_else_are_found():
 # ---------------------------------------------------------------- the paper's properties
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_larger_sets_are_more_uncertain(data):
     P = data.draw(batches(min_members=2))
@@ -190,6 +198,7 @@ def test_larger_sets_are_more_uncertain(data):
     assert (small.aleatoric.upper <= large.aleatoric.upper + EPS).all()
 
 
+@pytest.mark.slow
 @given(batches(dtypes=(np.float32, np.float64)))
 def test_dominance_and_bounds(P):
     u = cl.quantify(P)
@@ -206,6 +215,7 @@ def test_dominance_and_bounds(P):
     assert ((u.error >= 0) & (u.error <= 1e-9)).all()
 
 
+@pytest.mark.slow
 @given(batches(min_classes=2), st.data())
 def test_epistemic_uncertainty_does_not_depend_on_the_place(P, data):
     K = P.shape[2]
@@ -220,6 +230,7 @@ def test_epistemic_uncertainty_does_not_depend_on_the_place(P, data):
     assert moved.contains(Q.center() + t).all()
 
 
+@pytest.mark.slow
 @given(batches(min_classes=2, min_members=2), st.integers(0, 10).map(lambda i: i / 100))
 def test_small_changes_have_small_effects(P, s):
     # Each member moves a share s of the way to the next one: no entry by more than `step`.
@@ -231,6 +242,7 @@ def test_small_changes_have_small_effects(P, s):
     assert (change[3] <= row / 2 + EPS).all()
 
 
+@pytest.mark.slow
 @given(batches(min_classes=2))
 def test_equal_members_have_no_epistemic_uncertainty(P):
     same = np.repeat(P[:, :1], P.shape[1], axis=1)
@@ -240,12 +252,14 @@ def test_equal_members_have_no_epistemic_uncertainty(P):
     assert_array_equal(u.total, u.aleatoric.lower)
 
 
+@pytest.mark.slow
 @given(batches(min_members=2, min_classes=2))
 def test_epistemic_uncertainty_is_zero_only_for_equal_members(P):
     different = np.abs(P - P[:, :1]).max(axis=(1, 2)) > 0
     assert_array_equal(cl.epistemic_uncertainty(P) > 0, different)
 
 
+@pytest.mark.slow
 @given(batches())
 def test_total_uncertainty_is_zero_only_for_one_dirac(P):
     certain = P.min(axis=1).max(axis=1) == 1
@@ -255,6 +269,7 @@ def test_total_uncertainty_is_zero_only_for_one_dirac(P):
 # ---------------------------------------------------------------- lower and upper
 
 
+@pytest.mark.slow
 @given(batches(), st.data())
 def test_expectations_are_coherent(P, data):
     K = P.shape[2]
@@ -269,6 +284,7 @@ def test_expectations_are_coherent(P, data):
     assert (Q.lower(f[0] + f[1]) >= lower.sum(axis=-1) - EPS).all()
 
 
+@pytest.mark.slow
 @given(batches(max_size=5))
 def test_corners_are_enough(P):
     Q = cl.ConvexHull(P)

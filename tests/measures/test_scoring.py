@@ -93,6 +93,7 @@ def divergences(points, loss):
     return terms.sum(axis=2).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_pair_of_points_diverges_more(loss):
     P = np.concatenate([dirichlet(25, 5, 4), dirichlet(25, 3, 4, 0.2, seed=1).repeat(2, 1)[:, :5]])
@@ -108,6 +109,7 @@ def test_no_pair_of_points_diverges_more(loss):
         assert_allclose(ours, [divergences(one, loss) for one in P], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_zero_one_divergence_of_ensembles_is_the_literal_one():
     for name in ("integer ties", "diracs", "sparse zeros", "peaked", "duplicated", "uniform"):
         P = ENSEMBLES[name]
@@ -204,6 +206,7 @@ def test_label_wise_credal_measures():
     assert_allclose(u.total, u.aleatoric + u.epistemic)
 
 
+@pytest.mark.slow
 def test_boxes_of_many_classes_have_zero_one_and_upper_ends():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(40), 3)

@@ -115,6 +115,7 @@ def samples(draw):
     return P / P.sum(axis=-1, keepdims=True)
 
 
+@pytest.mark.slow
 @given(samples(), st.data())
 def test_second_order_invariants(P, data):
     u = cl.quantify(P, list(FAMILIES))

@@ -32,6 +32,7 @@ def test_total_is_the_definition(P):
     )
 
 
+@pytest.mark.slow
 @everywhere
 def test_aleatoric_lower_is_the_smallest_over_the_set(P):
     # Up to the feasibility tolerance of HiGHS, which may reach outside the weights' simplex.

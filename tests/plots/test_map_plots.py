@@ -136,6 +136,7 @@ PLOTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", PLOTS.values(), ids=PLOTS)
 def test_legends(draw):
     assert draw().get_legend() is not None

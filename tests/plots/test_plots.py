@@ -221,6 +221,7 @@ def test_new_figures_are_those_that_pyplot_shows(draw):
     assert pyplot.get_fignums() == [ax.figure.number]
 
 
+@pytest.mark.slow
 def test_given_axes_need_no_pyplot():
     """It would pick a backend, and keep every figure alive."""
     program = (

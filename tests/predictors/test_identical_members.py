@@ -36,6 +36,7 @@ WINE = load_wine(return_X_y=True)
 MIXED = np.random.default_rng(1).permuted(WINE[0], axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORESTS)
 def test_the_suggestion_gives_different_members(kind):
     # Logistic regression has a random_state, which its default solver does not use.
@@ -47,6 +48,7 @@ def test_the_suggestion_gives_different_members(kind):
     assert (model.predict_uncertainty(X).epistemic > 0).mean() > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimators",
     [
@@ -99,6 +101,7 @@ def test_features_without_columns():
         CredalEnsembleClassifier(make_pipeline(CountVectorizer(), LOGISTIC), 3).fit(texts, labels)
 
 
+@pytest.mark.slow
 def test_candidates_of_relative_likelihood():
     model = RelativeLikelihoodClassifier(LOGISTIC, n_candidates=3, samples=None, alpha=0.5)
     with pytest.warns(UserWarning, match=EQUAL):

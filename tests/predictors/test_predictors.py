@@ -261,6 +261,7 @@ def test_abstention_that_is_refused(arguments, message):
 # ---------------------------------------------------------------- members
 
 
+@pytest.mark.slow
 def test_the_default_is_the_forests_of_the_paper():
     model = CredalEnsembleClassifier(n_members=2, random_state=7).fit(X, y)
     expected = [f.fit(X, y).predict_proba(X) for f in random_forests(2, 7)]
@@ -319,6 +320,7 @@ def test_prefit_members_stay_as_they_are():
         CredalEnsembleClassifier(frozen).fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_member_twice_changes_neither_set_nor_uncertainty():
     members = random_forests(3, 0)
     for f in members:
@@ -363,6 +365,7 @@ def test_smoothed_leaves_are_counted():
             assert_allclose(model.predict_members(X[7:8])[0, m], counts / counts.sum())
 
 
+@pytest.mark.slow
 def test_a_bag_of_features_and_missing_classes():
     # Neighbours take no weights, so that a member is given its rows only.
     bag = BaggingClassifier(KNeighborsClassifier(1), 8, max_features=2, max_samples=3)
@@ -448,6 +451,7 @@ def test_predictions_that_are_no_distributions_are_refused():
         model.predict_credal(X)
 
 
+@pytest.mark.slow
 def test_scikit_learn_is_not_imported_with_the_package():
     script = "import sys, json, credalens as cl; a = 'sklearn' in sys.modules; cl.predictors; "
     script += "print(json.dumps([a, 'sklearn' in sys.modules, 'torch' in sys.modules]))"

@@ -167,6 +167,7 @@ def test_a_number_of_levels_is_spread_from_alpha_to_one():
 MLP = MLPClassifier((8,), max_iter=300, learning_rate_init=0.01, tol=1e-3, batch_size=30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validation", [None, 0.2])
 def test_members_are_trained_up_to_their_levels(validation):
     model = RelativeLikelihoodClassifier(
@@ -184,6 +185,7 @@ def test_members_are_trained_up_to_their_levels(validation):
         assert_allclose(np.exp(np.array(logs) - logs[0]), relative, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_level_that_is_not_reached_is_said():
     model = RelativeLikelihoodClassifier(
         MLP, levels=[0.3, 0.99], reach="training", max_epochs=8, random_state=0

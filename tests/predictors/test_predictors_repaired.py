@@ -40,6 +40,7 @@ def test_rows_are_held_out_by_class(share):
     assert [int((y[held] == c).sum()) for c in "abc"] == [round(40 * share), round(20 * share), 0]
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_the_repaired_members():
     X, X_new, y, _ = data()
     model = RepairedEnsemble(MEMBERS, random_state=3).fit(X, y)
@@ -57,6 +58,7 @@ def test_predictions_are_those_of_the_repaired_members():
     np.testing.assert_array_equal(model.repair_(raw), expected(raw))
 
 
+@pytest.mark.slow
 def test_total_uncertainty_ranks_errors_better_than_without():
     X, X_new, y, y_new = data()
     areas = {}
@@ -67,6 +69,7 @@ def test_total_uncertainty_ranks_errors_better_than_without():
     assert areas[RepairedEnsemble] > areas[CredalEnsembleClassifier] + 0.02
 
 
+@pytest.mark.slow
 def test_prefit_members_use_all_rows():
     X, y = load_iris(return_X_y=True)
     fitted = [GaussianNB().fit(X[::2], y[::2]), LogisticRegression(C=0.01).fit(X[::2], y[::2])]

@@ -46,6 +46,7 @@ def test_conformal_sets_are_calibrated_on_other_rows(nonconformity):
     np.testing.assert_array_equal(kept, own.predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nonconformity", CONFORMAL_SCORES)
 def test_conformal_sets_cover_the_labels(nonconformity):
     covered = []

@@ -158,6 +158,7 @@ def test_everything_can_be_kept(tmp_path):
     assert "Keep them: at least 99 % are correct, with 95 % confidence." in shown
 
 
+@pytest.mark.slow
 def test_sentences_of_small_numbers(tmp_path):
     sure = np.tile([[0.98, 0.02], [0.97, 0.03]], (12, 1, 1))
     shown = Page(cl.report.write(tmp_path / "r.html", sure, np.zeros(12, int))).text("summary")
@@ -348,6 +349,7 @@ def test_sets_of_labels(written):
     assert "Cost of decisions" not in shown
 
 
+@pytest.mark.slow
 def test_calibration_is_that_of_assess(written):
     read, P, y = written
     shown = read.text("trust")
@@ -375,6 +377,7 @@ def test_calibration_is_that_of_assess(written):
     assert "label distribution" not in shown
 
 
+@pytest.mark.slow
 def test_models_that_are_not_calibrated(tmp_path):
     rng = np.random.default_rng(1)
     true = rng.dirichlet(np.ones(3), 4000)
@@ -428,6 +431,7 @@ def test_label_distributions_in_chunks(step):
     assert found.top.n.sum() == 90
 
 
+@pytest.mark.slow
 def test_label_distributions_as_labels(tmp_path):
     P, y = ensemble(200)
     known = np.concatenate([np.eye(3)[y[:150]], P[150:].mean(axis=1)])
@@ -572,6 +576,7 @@ def test_method(written):
     assert f"{error:.1e} bits, certified" in shown
 
 
+@pytest.mark.slow
 def test_chunks_do_not_change_the_page(tmp_path, monkeypatch):
     P, y = ensemble(301, 3, 4)
     whole = Page(cl.report.write(tmp_path / "a.html", P, y))
@@ -610,6 +615,7 @@ def test_float32_and_equal_members(tmp_path):
     assert read.data["totals"] == [50, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_ten_thousand_classes(tmp_path):
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 1, (30, 3, 10_000)).astype(np.float32)
@@ -655,6 +661,7 @@ def test_common_prefixes_of_names_are_left_out(tmp_path):
 # ---------------------------------------------------------------- names from outside
 
 
+@pytest.mark.slow
 def test_hostile_names_are_only_text(tmp_path):
     K = len(HOSTILE)
     P, y = ensemble(60, K, K)
@@ -742,6 +749,7 @@ def test_invalid_arguments(tmp_path, change, message):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_labels_as_names_and_rows_to_normalise(tmp_path):
     P, y = ensemble(40)
     plain = Page(cl.report.write(tmp_path / "a.html", P, y, NAMES))
@@ -752,6 +760,7 @@ def test_labels_as_names_and_rows_to_normalise(tmp_path):
     assert named.text("summary") == plain.text("summary")
 
 
+@pytest.mark.slow
 def test_classes_that_are_called_by_numbers(tmp_path):
     # As on the command line: a label 1 is then the class of that name, not the second one.
     P, y = ensemble(40)

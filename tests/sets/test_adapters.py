@@ -341,6 +341,7 @@ def test_sparse_features(name):
     assert_array_equal(got, cl.ConvexHull.from_forest(forest, X).members)
 
 
+@pytest.mark.slow
 def test_what_is_no_forest_is_refused():
     refused = {
         "not fitted": RandomForestClassifier(),

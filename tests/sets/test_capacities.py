@@ -156,6 +156,7 @@ def test_a_set_that_is_not_two_monotone():
     same(Q.lower([2.0, 0.0, 1.0, 1.0]), 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [3, 4, 5])
 def test_programmes_answer_as_the_corners_do(K):
     rng = np.random.default_rng(K)
@@ -196,6 +197,7 @@ def test_values_of_events_are_read_off():
     assert (u.aleatoric.upper >= v.aleatoric.upper - 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 4])
 def test_cutting_the_simplex_finds_the_marginals(K):
     for values in belief(5, K, np.random.default_rng(K)).values:
@@ -206,6 +208,7 @@ def test_cutting_the_simplex_finds_the_marginals(K):
         same(ours, np.unique(np.round(core_corners(values), 8) + 0.0, axis=0), 1e-7)
 
 
+@pytest.mark.slow
 def test_corners_of_many_classes_are_refused(monkeypatch):
     with pytest.raises(ValueError, match=r"of 8 classes is not 2-monotone, .* at most 7 classes"):
         core.core_vertices(np.zeros(1 << 8), 8)
@@ -279,6 +282,7 @@ def solved(rows, right):
     return [row[-1] for row in table]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1.0, 1e-6])
 def test_linear_programs_stay_in_the_set(width):
     """HiGHS accepts violations of 1e-7, a tenth of a set that is 1e-6 wide."""

@@ -252,6 +252,7 @@ def test_extreme_points_stay_rectangular():
     assert as_rows(corners[2]) == as_rows(TRIANGLE[:2])
 
 
+@pytest.mark.slow
 @few_classes
 def test_extreme_points_describe_the_same_set(P):
     Q = cl.ConvexHull(P)

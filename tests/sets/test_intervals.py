@@ -169,6 +169,7 @@ def test_lower_probability_is_the_envelope():
 # ---- corners as the oracle of everything
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 4, 5, 6])
 def test_everything_agrees_with_the_corners(K):
     Q = intervals(25, K, np.random.default_rng(K))
@@ -338,6 +339,7 @@ def test_hartley_of_many_classes_is_sampled():
 # ---- corners
 
 
+@pytest.mark.slow
 def test_too_many_corners_are_counted_and_refused():
     Q = equal_intervals(0.0, 0.1, 24)
     with pytest.raises(ValueError, match=r"has 1,961,256 extreme points, more than 1,000,000"):

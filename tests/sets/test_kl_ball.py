@@ -56,6 +56,7 @@ def solve(center, radius, objective):
     return problem.solve(solver=cvxpy.CLARABEL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 5])
 def test_convex_programs(K):
     rng = np.random.default_rng(K)
@@ -82,6 +83,7 @@ def test_convex_programs(K):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 6])
 def test_members_respect_every_bound(K):
     rng = np.random.default_rng(10 + K)
@@ -123,6 +125,7 @@ def test_the_solutions_are_members_that_attain_the_values(K):
             same(value[i] / np.log(2), oracles_entropy.entropy(p[i]))
 
 
+@pytest.mark.slow
 def test_the_smallest_entropy_on_a_grid():
     rng = np.random.default_rng(5)
     steps = np.linspace(0, 1, 301)
@@ -140,6 +143,7 @@ def test_the_smallest_entropy_on_a_grid():
             assert best <= own + 0.03
 
 
+@pytest.mark.slow
 def test_total_variation_by_events():
     def bound(a, radius, far):
         """Solve the binary divergence for the probability, between a and `far`."""
@@ -291,6 +295,7 @@ def test_extreme_centers():
             assert found <= Q.radius[i] * (1 + 1e-6) + 1e-12
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(0, 1), min_size=3, max_size=3).filter(lambda x: sum(x) > 0.01),
     st.floats(0, 3),
@@ -310,6 +315,7 @@ def test_measures_grow_with_the_radius(weights, first, second):
     assert cl.lower_entropy(small) >= cl.lower_entropy(large) - 1e-9
 
 
+@pytest.mark.slow
 def test_inclusion_of_balls():
     rng = np.random.default_rng(4)
     answers = set()
@@ -337,6 +343,7 @@ def test_inclusion_of_balls():
     assert cl.ConvexHull([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]]) <= cl.KLBall([0.5, 0.3, 0.2], 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", ["ordinal", "kolmogorov"])
 def test_diameters_of_ordered_classes(distance):
     rng = np.random.default_rng(7)
@@ -355,6 +362,7 @@ def test_diameters_of_ordered_classes(distance):
         assert total[i] <= worst + 0.1
 
 
+@pytest.mark.slow
 def test_hartley_by_the_literal_sum():
     Q = kl_ball(6, 4, np.random.default_rng(8))
     exact = cl.generalized_hartley(Q, method="exact")

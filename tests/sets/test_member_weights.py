@@ -43,6 +43,7 @@ def test_integer_weights_are_repetitions(P):
     assert_array_equal(cl.majority_vote(weighted), cl.majority_vote(repeated))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.data())
 def test_invariances(data):

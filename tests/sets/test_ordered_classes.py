@@ -42,6 +42,7 @@ def wasserstein(corners, x):
     return expected.max(axis=0).min(), expected.min(), maximin(expected), apart.max() / 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:cost. is 0 between classes")
 @pytest.mark.parametrize("K", [1, 2, 3, 5])
 @pytest.mark.parametrize("name", REPRESENTATIONS)
@@ -243,6 +244,7 @@ def test_a_hull_of_many_classes_needs_no_matrix_of_costs(make):
     assert (u.error < 1e-9).all()
 
 
+@pytest.mark.slow
 def test_the_upper_end_of_a_hull_is_certified_by_its_mixture():
     """The game on a line: a mixture of two members, for which no decision is better."""
     rng = np.random.default_rng(2)

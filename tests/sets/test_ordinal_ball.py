@@ -29,6 +29,7 @@ def largest(center, radius, f):
     return -found.fun, found.x.reshape(K, K).sum(axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [1, 2, 3, 5])
 def test_expectations_agree_with_linear_programs(K):
     rng = np.random.default_rng(K)
@@ -46,6 +47,7 @@ def test_expectations_agree_with_linear_programs(K):
     same(Q.lower(), lower[:, -K:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 4])
 def test_total_variation(K):
     Q = ordinal_ball(14, K, np.random.default_rng(K))
@@ -83,6 +85,7 @@ def members(center, radius, rng, n=300):
     return np.vstack([center, (1 - share) * center + share * p])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 4, 5])
 def test_extreme_points_are_among_the_candidates(K):
     rng = np.random.default_rng(20 + K)
@@ -115,6 +118,7 @@ def test_members_respect_the_entropies(K):
             same(oracles_entropy.entropy(where) * np.log(2), value)
 
 
+@pytest.mark.slow
 def test_diameters_and_hartley():
     rng = np.random.default_rng(4)
     Q = ordinal_ball(8, 4, rng)

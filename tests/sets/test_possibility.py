@@ -21,6 +21,7 @@ def contours(draw, max_classes=6):
     return contour
 
 
+@pytest.mark.slow
 @given(contours())
 def test_measures_are_those_of_the_belief_function(contour):
     Q, B = cl.Possibility(contour), cl.BeliefFunction.possibility(contour)
@@ -43,6 +44,7 @@ def test_measures_are_those_of_the_belief_function(contour):
     assert_allclose(Q.upper(f), B.upper(f), atol=1e-12)
 
 
+@pytest.mark.slow
 @given(contours())
 def test_the_formulas_of_the_sorted_contour(contour):
     Q, K = cl.Possibility(contour), contour.shape[1]
@@ -65,6 +67,7 @@ def test_the_formulas_of_the_sorted_contour(contour):
         assert_allclose(value, right + left, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(contours(max_classes=5))
 def test_scoring_rules_are_those_of_the_extreme_points(contour):
     Q = cl.Possibility(contour)

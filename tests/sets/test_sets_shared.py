@@ -41,6 +41,7 @@ def same(a, b, atol=1e-9):
     np.testing.assert_allclose(a, b, rtol=0, atol=atol)
 
 
+@pytest.mark.slow
 @every
 @all_sizes
 def test_total_variation_agrees_with_the_oracles_on_the_corners(name, K):
@@ -54,6 +55,7 @@ def test_total_variation_agrees_with_the_oracles_on_the_corners(name, K):
         same(u.epistemic[i], oracles.epistemic_uncertainty(P))
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("K", [*SIZES, 6])
 @pytest.mark.parametrize("n", [1, 19])
@@ -93,6 +95,7 @@ def test_hartley_agrees_with_the_moebius_inverse(name, K):
         same(sampled[i], expected, 1e-9 + 5 * error[i])
 
 
+@pytest.mark.slow
 @every
 @all_sizes
 def test_every_question_agrees_with_the_base_class(name, K):
@@ -139,6 +142,7 @@ def test_corners_are_the_literal_ones(name, K):
         assert Q[i].contains(corners[i]).all()
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("distance", NAMES)
 def test_measures_of_other_distances_are_those_of_the_hull(name, distance):
@@ -160,6 +164,7 @@ def test_one_class_is_precise(name):
             assert np.array_equal(value, np.zeros(len(Q)))
 
 
+@pytest.mark.slow
 @with_unlisted
 def test_an_instance_depends_on_itself_alone(name):
     Q = sets(name, 4)
@@ -197,6 +202,7 @@ def test_batches_behave_like_arrays(name):
     assert np.array_equal(again.lower(), Q.lower())
 
 
+@pytest.mark.slow
 @with_unlisted
 def test_single_precision_stays_so(name):
     Q = sets(name, 4)
@@ -217,6 +223,7 @@ def test_single_precision_stays_so(name):
         same(value, other, 3e-5)
 
 
+@pytest.mark.slow
 @every
 def test_nested_sets_compare(name):
     Q = sets(name, 4)
@@ -244,6 +251,7 @@ def test_nested_sets_compare(name):
         _ = Q <= 3
 
 
+@pytest.mark.slow
 @with_unlisted
 def test_the_box_dominates_in_monotone_measures(name):
     Q = sets(name, 4)

@@ -30,6 +30,7 @@ def check_covered(P, ids, probs, families=FAMILIES, slack=1e-10):
             assert error <= float(u.error) + 1e-15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_dense_values_are_within_the_errors(seed):
     for P, ids, probs in cases(seed, 24):

@@ -27,6 +27,7 @@ def text(found):
     return " ".join(sentence for answer in answers(found) for sentence in answer.sentences)
 
 
+@pytest.mark.slow
 def test_members_on_both_sides_of_the_truth(data):
     true, y = data
     found = cl.validity.assess(tempered(true, 0.5, 2.0), y, names=["soft", "sharp"],
@@ -43,6 +44,7 @@ def test_members_on_both_sides_of_the_truth(data):
     assert found.to_pandas()["temperature"].to_numpy() == pytest.approx([0.5, 2.0], rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_set_that_excludes_the_truth(data):
     true, y = data
     found = cl.validity.assess(tempered(true, 3.0, 4.0), y, distributions=true,
@@ -60,6 +62,7 @@ def test_a_set_that_excludes_the_truth(data):
     assert found.repair.after["credal_ece"] < found.repair.before["credal_ece"]
 
 
+@pytest.mark.slow
 def test_calibrated_members_need_nothing(data):
     true, y = data
     rng = np.random.default_rng(1)
@@ -71,6 +74,7 @@ def test_calibrated_members_need_nothing(data):
     assert "None was found." in text(found)
 
 
+@pytest.mark.slow
 def test_a_faulty_member_is_named(data):
     true, y = data
     members = tempered(true, 1.0, 1.1, 0.9)

@@ -54,6 +54,7 @@ def test_the_sets_are_those_of_small_scores(score):
     assert sets(predictions[own]).contains(targets[own])
 
 
+@pytest.mark.slow
 def test_quantiles():
     scores = np.arange(1.0, 10)
     assert quantile(scores, 0.1) == 9  # ceil(10 * 0.9) is 9, which rounding must not change
@@ -90,6 +91,7 @@ def simulate(score, n, runs, rng, labels=False):
     return np.array(covered), math.ceil((n + 1) * 0.9) / (n + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize("score", SCORES)
 def test_coverage_over_simulated_splits(score, labels):
@@ -112,6 +114,7 @@ def test_capping_the_level_would_lose_coverage():
     assert 0.77 < np.mean(covered) < 0.89
 
 
+@pytest.mark.slow
 def test_half_spaces_agree_with_linear_programs():
     rng = np.random.default_rng(4)
     for K in (1, 2, 3, 5):

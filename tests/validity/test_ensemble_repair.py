@@ -32,6 +32,7 @@ def literal_scaled(p, T):
     return p / p.sum(axis=-1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_the_map_by_its_definition():
     members, y = data()
     found = cl.validity.repair(members, y)
@@ -51,6 +52,7 @@ def test_the_map_by_its_definition():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(found))(new), found(new))
 
 
+@pytest.mark.slow
 def test_relative_likelihoods_and_levels_by_their_definitions():
     members, y = data()
     found = cl.validity.repair(members, y)
@@ -103,6 +105,7 @@ def test_the_chosen_level_by_its_definition(seed):
     assert found.alpha == found.alphas[i]
 
 
+@pytest.mark.slow
 def test_the_common_temperature_is_best_for_the_mean():
     members, y = data()
     found = cl.validity.repair(members, y)
@@ -121,6 +124,7 @@ def test_the_common_temperature_is_best_for_the_mean():
     assert "no common temperature" in without.report[-1]
 
 
+@pytest.mark.slow
 def test_metrics_after_are_those_of_held_out_folds():
     members, y = data(400)
     found = cl.validity.repair(members, y, n_folds=4)
@@ -162,6 +166,7 @@ def test_metrics_after_are_those_of_held_out_folds():
     assert found.before["auc_total"] == pytest.approx(cl.rejection_curve(y, vote, total).auc)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["temperature", "vector", "isotonic", None])
 def test_new_data_get_better(method):
     members, y = data(2000)
@@ -181,6 +186,7 @@ def test_new_data_get_better(method):
     assert (found.calibration is None) == (method is None)
 
 
+@pytest.mark.slow
 def test_members_that_recalibration_does_not_help_are_left_alone():
     rng = np.random.default_rng(3)
     true = rng.dirichlet(np.ones(12), 60)
@@ -192,6 +198,7 @@ def test_members_that_recalibration_does_not_help_are_left_alone():
     assert "member 0 is not recalibrated" in "\n".join(found.report)
 
 
+@pytest.mark.slow
 def test_good_ensembles_keep_their_members():
     rng = np.random.default_rng(4)
     true = rng.dirichlet(np.full(3, 0.5), 1500)
@@ -201,6 +208,7 @@ def test_good_ensembles_keep_their_members():
     assert cl.validity.repair(members[:, :1], draw(true, rng)).kept.tolist() == [0]
 
 
+@pytest.mark.slow
 def test_weights_maximise_the_likelihood():
     members, y = data()
     found = cl.validity.repair(members, y, fit_weights=True)

@@ -45,6 +45,7 @@ def test_distances_to_hulls_by_linear_programmes(name):
     assert distance[0] <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 @pytest.mark.parametrize("K", [2, 4])
 def test_distances_of_every_representation(name, K):

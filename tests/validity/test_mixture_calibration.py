@@ -161,6 +161,7 @@ def test_features_are_principal_components_of_the_fitted_rows():
     assert weight_features(np.ones((50, 2)), members, fitted).shape == (50, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["constant", "features", "predictions"])
 def test_statistic_and_pvalue_by_their_definitions(kind):
     members, y, given = calibrated(80, 3, 3, kind, 2)
@@ -190,6 +191,7 @@ def test_weights_are_not_fitted_to_tested_labels():
     assert changed.statistic != found.statistic
 
 
+@pytest.mark.slow
 def test_overconfident_members_are_found_and_the_power_predicts_it():
     rng = np.random.default_rng(4)
     true = rng.dirichlet(np.ones(3), 2000)

@@ -34,6 +34,7 @@ def scaled(rows, T):
     return powers / powers.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_temperatures_by_a_search_over_a_grid():
     members, y = data()
     found = cl.validity.calibrate(members, y).temperature
@@ -47,6 +48,7 @@ def test_temperatures_by_a_search_over_a_grid():
     np.testing.assert_allclose(found, [1.0, 2.0, 0.4], rtol=0.15)
 
 
+@pytest.mark.slow
 def test_vectors_have_gradient_zero():
     members, y = data()
     scaling = VectorScaling.fit(members, y)
@@ -79,6 +81,7 @@ def literal_isotonic(x, hit):
     return dict(zip(values, fit, strict=True))
 
 
+@pytest.mark.slow
 def test_isotonic_regression_by_the_min_max_formula():
     members, y = data(60)
     members = members.round(2) + 1e-3
@@ -101,6 +104,7 @@ def test_rows_without_mass_become_uniform():
     np.testing.assert_array_equal(found, np.full((2, 1, 3), 1 / 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_errors_after_are_those_of_held_out_folds(method):
     members, y = data(200)
@@ -127,6 +131,7 @@ def test_errors_after_are_those_of_held_out_folds(method):
     np.testing.assert_allclose(found.ece_before, ece, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_maps_improve_new_data_and_keep_types(method):
     members, y = data(4000)
@@ -147,6 +152,7 @@ def test_maps_improve_new_data_and_keep_types(method):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(found))(new[:9]), found(new[:9]))
 
 
+@pytest.mark.slow
 def test_zeros_and_members_without_errors_are_ordinary():
     y = np.arange(40) % 4
     certain = np.eye(4)[y][:, None]
@@ -161,6 +167,7 @@ def test_zeros_and_members_without_errors_are_ordinary():
     assert temperature[1] > 20
 
 
+@pytest.mark.slow
 def test_the_input_is_not_changed_and_tables():
     members, y = data(100)
     copy = members.copy()
@@ -174,6 +181,7 @@ def test_the_input_is_not_changed_and_tables():
     assert repr(found).startswith("Calibration(method='temperature', n_members=3)\nmember")
 
 
+@pytest.mark.slow
 def test_only_isotonic_needs_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.isotonic", None)
     monkeypatch.setitem(sys.modules, "sklearn", None)
