@@ -41,6 +41,7 @@ def test_scores_are_those_of_the_members(case, tmp_path):
     assert "warning" not in notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["evaluate", "pick", "report"])
 @pytest.mark.parametrize("case", ["clip", "shuffled npz", "llm logprobs", "sigmoid csv"])
 def test_the_other_commands_read_them_too(command, case, tmp_path):

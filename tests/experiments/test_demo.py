@@ -71,6 +71,7 @@ def test_these_files_and_nothing_else(finished):
         assert len(data) > 10_000
 
 
+@pytest.mark.slow
 def test_predictions_are_files(finished):
     out, _, seen = finished
     members, labels = seen["digits"]

@@ -9,7 +9,8 @@ from credalens.measures import reference
 from credalens.measures.table import MEASURES
 
 #: Small hulls: random, sparse, precise, with duplicates, with Dirac measures, one class.
-SHAPES = [(1, 2), (2, 2), (3, 3), (4, 3), (2, 4), (5, 4)]
+SHAPES = [(1, 2), (2, 2), (3, 3), (4, 3), (2, 4)]
+LARGEST = pytest.param((5, 4), marks=pytest.mark.slow)
 
 
 def hulls(M, K):
@@ -22,7 +23,7 @@ def hulls(M, K):
     yield np.repeat(rng.dirichlet(np.ones(K), 1), M, axis=0)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, LARGEST], ids=str)
 @pytest.mark.parametrize("name", MEASURES)
 def test_measures_agree_with_their_definitions(name, shape):
     measure = MEASURES[name]

@@ -27,8 +27,7 @@ pytestmark = [
 
 TREE = DecisionTreeClassifier(max_features=1)
 
-#: One of each class, checked in the quick loop too.
-QUICK = [
+ESTIMATORS = [
     CredalEnsembleClassifier(TREE, 3),
     CredalWrapperClassifier(TREE, 3),
     CredalEnsemblingClassifier(TREE, 3, keep=0.6),
@@ -36,8 +35,7 @@ QUICK = [
     RepairedEnsemble(TREE, 3, random_state=0),
     ConformalCredalClassifier(TREE),
     DecalibrationClassifier(GaussianNB()),
-]
-OTHERS = [
+    # Other members.
     CredalEnsembleClassifier(RandomForestClassifier(3), 2, voting="majority"),
     # Seeded: members check the rows that they are given, and one check spoils a single row.
     CredalEnsembleClassifier(
@@ -66,16 +64,10 @@ OTHERS = [
 DEFAULTS = [CredalEnsembleClassifier(n_members=1), RelativeLikelihoodClassifier(n_candidates=4)]
 
 
-@parametrize_with_checks(QUICK)
+@pytest.mark.slow
+@parametrize_with_checks(ESTIMATORS)
 @pytest.mark.filterwarnings("ignore:estimators. all . members are equal")
 def test_scikit_learns_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(OTHERS)
-@pytest.mark.filterwarnings("ignore:estimators. all . members are equal")
-def test_scikit_learns_checks_on_other_members(estimator, check):
     check(estimator)
 
 
