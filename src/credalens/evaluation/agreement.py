@@ -210,6 +210,12 @@ def _class_order(top: Array, vote: Array, n_classes: int) -> Array | None:
     np.add.at(table, (top[half], vote[half]), 1)
     if table.max(axis=1).sum() - np.trace(table) < 3:  # no assignment is much better
         return None
+    check = np.zeros((n_classes, n_classes), np.int64)
+    np.add.at(check, (top[rest], vote[rest]), 1)
+    right = check.diagonal()
+    wrong = (check - np.diag(right)).max(axis=1)
+    if not (wrong >= np.maximum(5 * right, 1)).any():  # as every cycle below has such a class
+        return None
     from scipy.optimize import linear_sum_assignment
 
     # A class that the member never predicts keeps its place if possible.

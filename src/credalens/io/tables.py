@@ -43,9 +43,19 @@ def as_batch(columns: Mapping[str, Any], id_type: Any = None) -> Any:
             arrays.append(pa.array(array, id_type))
         elif array.dtype.kind in "OSU":
             arrays.append(_strings(array, mask))
+        elif mask is None and array.dtype.kind in "fiu" and array.dtype.isnative:
+            arrays.append(_numbers(array))
         else:
             arrays.append(pa.array(array, mask=mask))
     return pa.record_batch(arrays, names=list(columns))
+
+
+def _numbers(array: Array) -> Any:
+    """Return an Arrow array that shares the memory of numbers; `pyarrow.array` imports pandas."""
+    kind = pa.from_numpy_dtype(array.dtype)
+    return pa.Array.from_buffers(
+        kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))]
+    )
 
 
 def _strings(array: Array, mask: Array | None = None) -> Any:
