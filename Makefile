@@ -18,7 +18,8 @@ test-fast: $(VENV)/.ready
 
 # PyTorch and JAX are large, so their tests have an environment of their own.
 test-torch: $(VENV)-torch/.ready
-	$(VENV)-torch/bin/python -m pytest -n $(JOBS) -k "torch or jax" tests src/credalens/predictors/torch
+	$(VENV)-torch/bin/python -m pytest -n $(JOBS) -k "torch or jax" tests src/credalens/predictors/torch \
+	  docs/tutorials/pytorch.md
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ import pytest
 # The extension of the pages needs Sphinx, which the tests do without.
 collect_ignore_glob = ["docs/_ext/*"]
 if not find_spec("torch"):
-    collect_ignore_glob.append("src/credalens/predictors/torch/*")
+    collect_ignore_glob += ["src/credalens/predictors/torch/*", "docs/tutorials/pytorch.md"]
 if not find_spec("distributed"):
     collect_ignore_glob.append("src/credalens/engine/*")
 
