@@ -83,6 +83,7 @@ PACKAGES = (
     "evaluation",
     "measures",
     "plots",
+    "policy",
     "predictors",
     "report",
     "sets",
