@@ -142,3 +142,82 @@ def test_errors_about_other_files_are_unchanged(tmp_path):
     with pytest.raises(FileNotFoundError) as found, atomic_write(tmp_path / "a.csv"):
         raise other
     assert found.value is other
+
+
+def test_the_content_is_on_the_disk_before_it_is_moved(tmp_path, monkeypatch):
+    events = []
+    fsync, replace = os.fsync, Path.replace
+
+    def record_fsync(handle):
+        events.append(os.path.basename(os.readlink(f"/proc/self/fd/{handle}")))
+        fsync(handle)
+
+    def record_replace(path, target):
+        events.append("replace")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", record_fsync)
+    monkeypatch.setattr(Path, "replace", record_replace)
+    with atomic_write(tmp_path / "a.csv") as temporary:
+        temporary.write_text("new")
+    assert events == [temporary.name, "replace", tmp_path.name]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o444])
+def test_an_existing_file_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "a.csv"
+    path.write_text("old")
+    path.chmod(mode)
+    with atomic_write(path) as temporary:
+        assert temporary.stat().st_mode & 0o077 & ~mode == 0  # nor is it readable before
+        temporary.write_text("new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == mode
+
+
+def test_the_umask_of_other_threads_is_not_changed(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "umask")
+    with atomic_write(tmp_path / "a.csv") as temporary:
+        temporary.write_text("new")
+
+
+def test_a_symbolic_link_is_followed(tmp_path):
+    (tmp_path / "there").mkdir()
+    link, target = tmp_path / "link.csv", tmp_path / "there" / "a.csv"
+    for _ in range(2):  # the target does not exist at first
+        link.unlink(missing_ok=True)
+        link.symlink_to("there/a.csv")
+        with locked(link), atomic_write(link) as temporary:
+            assert temporary.parent == target.parent
+            with pytest.raises(BlockingIOError), locked(target):
+                pass
+            temporary.write_text("new")
+        assert link.is_symlink()
+        assert target.read_text() == "new"
+    link.unlink()
+    link.symlink_to("link.csv")
+    with (
+        pytest.raises(OSError, match=r"link.csv: is a symbolic link to itself"),
+        atomic_write(link),
+    ):
+        pass
+    assert link.is_symlink()
+
+
+def test_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    (tmp_path / "b.csv").symlink_to("a.csv")
+    for name in ("a.csv", "b.csv"):
+        with pytest.raises(OSError, match="is a pipe or a device"), atomic_write(tmp_path / name):
+            pass
+        with pytest.raises(OSError, match="is a pipe or a device"), locked(tmp_path / name):
+            pass
+    assert (tmp_path / "a.csv").is_fifo()
+
+
+def test_the_lock_does_not_follow_links(tmp_path):
+    target = tmp_path / "precious"
+    (tmp_path / ".a.csv.lock").symlink_to(target)
+    with pytest.raises(OSError, match="is a symbolic link, not a lock file"):
+        locked(tmp_path / "a.csv").__enter__()
+    assert not target.exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -33,8 +35,12 @@ FIXES = {
     errno.EMFILE: "raise the number of open files by ulimit -n, or name fewer files",
     errno.EIO: "check the disk and run it again",
     errno.ESTALE: "check the file server and run it again",
+    errno.ETIMEDOUT: "check the file server and run it again",
+    errno.EINTR: "run it again",
     errno.EBADF: "open the stream, or name a file",
 }
+#: Error numbers that may be gone when a file is read again: of network file systems and of disks.
+TRANSIENT = (errno.EIO, errno.ESTALE, errno.EINTR, errno.ETIMEDOUT, errno.EAGAIN)
 #: Error numbers of a full disk.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: Name of the lock file in a locked directory, and suffix of the lock file of another file.
@@ -81,22 +87,54 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the same directory; move it to `path` on success.
 
     If the block raises or is interrupted, the temporary file is removed and `path` is unchanged.
+    The content is on the disk before it is moved. An existing file keeps its mode, and a symbolic
+    link its target.
     """
     with naming_errors(path):
-        handle, name = tempfile.mkstemp(
-            prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent
-        )
-        os.close(handle)
-        temporary = Path(name)
+        target = follow_link(path)
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        temporary = target.with_name(f".{target.stem}-{secrets.token_hex(4)}{target.suffix}")
+        # The kernel applies the umask, as for any other new file.
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        os.close(os.open(temporary, flags, 0o666 if mode is None else mode | 0o600))
         try:
             yield temporary
-            # mkstemp creates files with mode 0600; apply the umask as open() does.
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o666 & ~mask)
-            temporary.replace(path)
+            sync(temporary)
+            if mode is not None:
+                temporary.chmod(mode)
+            temporary.replace(target)
+            sync(target.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def follow_link(path: Path) -> Path:
+    """Return the file that an output is written to: `path`, or the target of a symbolic link.
+
+    Raise `OSError` for a pipe or a device, which would be replaced by a file.
+    """
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if target.is_symlink():
+        raise OSError(f"{path}: is a symbolic link to itself; name a file")
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise OSError(f"{path}: is a pipe or a device, not a file; name a file")
+    return target
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    is_folder = path.is_dir()
+    if is_folder and sys.platform == "win32":  # folders cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some file systems do not support it, of folders above all.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EROFS):
+            raise
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -106,20 +144,33 @@ def locked(out: Path) -> Iterator[None]:
     The lock ends with the process. The lock file of a directory is inside it, because its parent
     may not be writable. There is no lock on file systems that do not support it.
     """
-    path = out / LOCK if out.is_dir() else out.with_name(f".{out.name}{LOCK}")
     with naming_errors(out), ExitStack() as stack:
+        target = follow_link(out)
+        path = target / LOCK if target.is_dir() else target.with_name(f".{target.name}{LOCK}")
         if sys.platform == "win32":  # an open file cannot be removed: remove it after closing
             stack.callback(_remove, path)
         while True:
-            stream = stack.enter_context(path.open("ab"))
+            stream = stack.enter_context(_open_lock(path))
             _lock(stream, out)
             # The previous holder may have removed the file between our open() and flock().
             with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(stream.fileno()), path.stat()):
+                if os.path.samestat(os.fstat(stream.fileno()), path.lstat()):
                     break
         if sys.platform != "win32":  # remove it while the lock is still held
             stack.callback(_remove, path)
         yield
+
+
+def _open_lock(path: Path) -> IO[bytes]:
+    """Open or create a lock file, which must not be a symbolic link to another file."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(f"{path}: is a symbolic link, not a lock file; remove it") from error
+        raise
+    return os.fdopen(handle, "r+b", buffering=0)
 
 
 def _remove(lock: Path) -> None:

@@ -311,6 +311,25 @@ class TestResume:
         assert {path: path.stat().st_mtime_ns for path in kept} == kept
         assert not list(out.glob(".*"))
 
+    @pytest.mark.parametrize("recorded", [True, False])
+    def test_a_flipped_byte_is_found(self, recorded, job, cluster):
+        arguments, _, out = job
+        whole = table(out)
+        if not recorded:  # the job was killed before the manifest was updated
+            manifest = json.loads((out / MANIFEST).read_text())
+            for entry in manifest["partitions"]:
+                entry.pop("sha256")
+            (out / MANIFEST).write_text(json.dumps(manifest))
+        path = out / "part-00003.parquet"
+        content = bytearray(path.read_bytes())
+        column = pyarrow.parquet.read_metadata(path).row_group(0).column(1)
+        first = column.dictionary_page_offset or column.data_page_offset
+        content[first + column.total_compressed_size - 1] ^= 1
+        path.write_bytes(content)
+        done = scored(cluster, *arguments)
+        assert f"{path} is damaged and is computed again" in done.stderr
+        assert table(out).equals(whole)
+
     def test_a_lost_manifest_is_not_guessed(self, job, cluster):
         arguments, _, out = job
         (out / MANIFEST).unlink()

@@ -11,8 +11,10 @@ import pyarrow.parquet
 import pytest
 
 from credalens.io.chunk import DroppedRow
+from credalens.io.parquet import open_parquet
 from credalens.io.parquet_footer import footer_size, merged_footer, parse_footer
 from credalens.io.part_store import PartStore
+from credalens.io.source import PredictionFileError, read_errors
 from credalens.io.tables import WRITERS, write_jsonl
 from prediction_files import read
 
@@ -72,7 +74,7 @@ def test_only_damaged_parts_are_computed_again(suffix, damage, tmp_path):
     fill(PartStore(out, {}, False))
     folder = tmp_path / f".{out.name}.parts"
     data, lines = folder / f"whole{suffix}", folder / "parts.jsonl"
-    parts = [json.loads(line) for line in lines.read_text().splitlines()]
+    parts = [json.loads(line.partition(" ")[2]) for line in lines.read_text().splitlines()]
     content = bytearray(data.read_bytes())
     if damage == "flipped":
         content[parts[1]["offset"] + 3] ^= 4
@@ -145,3 +147,73 @@ def test_json_lines_escape_text():
     expected = [json.dumps(row) for row in table.to_pylist()]
     assert stream.getvalue().decode().replace(": 2,", ": 2.0,").count("\\u00e9") == 1
     assert [json.loads(line) for line in expected] == rows
+
+
+@pytest.mark.parametrize("at", [2, 12, 40])  # in the checksum and in the description
+def test_a_damaged_line_costs_its_part_only(at, tmp_path):
+    out = tmp_path / "s.csv"
+    fill(PartStore(out, {}, False))
+    lines = tmp_path / ".s.csv.parts" / "parts.jsonl"
+    content = bytearray(lines.read_bytes())
+    second = content.index(b"\n") + 1
+    content[second + at] ^= 1
+    lines.write_bytes(content)
+    store = PartStore(out, {}, True)
+    assert store.damaged == [(5, 6)]
+    assert store.gaps() == [(5, 6), (41, None)]
+    fill(store, skip=(0, 6, 30))
+    assert PartStore(out, {}, True).damaged == []  # computed again, not reported twice
+    store.finish(tmp_path / "s.skipped.csv", 41)
+    assert_same_table(out, whole(tmp_path / "w.csv"))
+
+
+@formats
+def test_an_empty_file_of_parts(suffix, tmp_path):
+    out = tmp_path / f"s{suffix}"
+    fill(PartStore(out, {}, False))
+    (tmp_path / f".{out.name}.parts" / f"whole{suffix}").write_bytes(b"")
+    store = PartStore(out, {}, True)
+    assert store.damaged == [(0, 5), (5, 6), (6, 30), (30, 41)]
+    fill(store)
+    store.finish(tmp_path / "s.skipped.csv", 41)
+    assert_same_table(out, whole(tmp_path / f"w{suffix}"))
+
+
+def test_a_damaged_task_is_named(tmp_path):
+    fill(PartStore(tmp_path / "s.csv", {}, False))
+    (tmp_path / ".s.csv.parts" / "task.json").write_text("[1")
+    with pytest.raises(PredictionFileError, match=r"task\.json: is damaged; leave out --resume"):
+        PartStore(tmp_path / "s.csv", {}, True)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_the_output_keeps_its_mode_and_its_link(mode, tmp_path):
+    (tmp_path / "there").mkdir()
+    target = tmp_path / "there" / "s.csv"
+    target.touch(mode)
+    (tmp_path / "s.csv").symlink_to("there/s.csv")
+    store = PartStore(tmp_path / "s.csv", {}, False)
+    fill(store)
+    store.finish(tmp_path / "s.skipped.csv", 41)
+    assert (tmp_path / "s.csv").is_symlink()
+    assert target.stat().st_mode & 0o777 == mode
+    assert_same_table(target, whole(tmp_path / "w.csv"))
+
+
+@pytest.mark.slow
+def test_a_flipped_byte_of_a_page_is_an_error(tmp_path):
+    """A byte of a page header may have no effect; no byte changes a value."""
+    path = whole(tmp_path / "s.parquet")
+    content = bytearray(path.read_bytes())
+    expected = pyarrow.parquet.read_table(path)
+    errors, end = 0, len(content) - footer_size(bytes(content[-8:])) - 8
+    for at in range(4, end, 3):
+        content[at] ^= 4
+        path.write_bytes(content)
+        content[at] ^= 4
+        try:
+            with read_errors(str(path)), open_parquet(str(path)) as file:
+                assert pa.Table.from_batches(file.iter_batches()).equals(expected)
+        except PredictionFileError:
+            errors += 1
+    assert errors > end // 3 // 2

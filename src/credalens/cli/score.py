@@ -247,6 +247,7 @@ class ScoreTask:
     def _fill(self, store: "PartStore", side: Path) -> tuple[int, int]:
         """Compute the rows that are not finished; return the numbers of rows and skipped rows."""
         from credalens._validation import counted
+        from credalens.io.source import PredictionFileError, UnreadableFileError
 
         for start, stop in store.damaged:
             note(f"credalens: warning: the finished rows {start} to {stop - 1} are damaged and are "
@@ -259,14 +260,20 @@ class ScoreTask:
             rows = self._add_missing(store)
             return rows, len(store.finish(side, rows))
         except BaseException as error:
-            # Keep finished rows for --resume after an interruption or a full disk, for example,
-            # but not after an invalid row.
-            if not self._can_resume or not isinstance(error, KeyboardInterrupt | OSError):
+            # Finished rows are kept for --resume, but not after an invalid row: the fixed file is
+            # another file.
+            invalid = isinstance(error, PredictionFileError)
+            if not self._can_resume or (invalid and not isinstance(error, UnreadableFileError)):
                 store.discard()
-            elif isinstance(error, KeyboardInterrupt):
-                done = counted(store.finished, "row")
+                raise
+            done = counted(store.finished, "row")
+            if isinstance(error, KeyboardInterrupt):
+                store.sync()
                 note(f"credalens: interrupted after {done}; continue with --resume")
                 raise typer.Exit(130) from None
+            if isinstance(error, UnreadableFileError) and store.finished:
+                kept = f"{error} ({done} finished; continue with --resume)"
+                raise UnreadableFileError(kept) from error
             raise
 
     def _add_missing(self, store: "PartStore") -> int:

@@ -84,6 +84,9 @@ def score_partitions(
     predictions.inspect_sample()
     with locked(output):
         finished, total = folder.open(inputs.skip), predictions.ensemble.n_rows
+        for name in folder.damaged:
+            note(f"credalens: warning: {output / name} is damaged and is computed again",
+                 common.quiet)  # fmt: skip
         if finished:
             note(f"keeping {finished} finished rows of {total}", common.quiet)
         if finished < (total or 0):

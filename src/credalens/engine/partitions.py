@@ -16,7 +16,8 @@ from credalens._files import LOCK, atomic_write
 from credalens.io import Ensemble
 from credalens.io.formats import DROPPED_COLUMNS, MANIFEST
 from credalens.io.output import check_parent, check_same_settings, remove_own_table
-from credalens.io.source import file_signature, raise_file_error, read_errors
+from credalens.io.parquet import open_parquet
+from credalens.io.source import file_signature, is_transient, raise_file_error, read_errors
 
 arrow_parquet = require("pyarrow.parquet", "cli")
 
@@ -104,6 +105,8 @@ class ScoreFolder:
             {**partition.entry, "status": "waiting"} for partition in partitions
         ]
         self._saved = 0.0
+        #: Names of damaged files of scores, which are computed again.
+        self.damaged: list[str] = []
 
     def create(self) -> None:
         """Create the folder if it does not exist."""
@@ -117,8 +120,11 @@ class ScoreFolder:
 
         Other files, and scores of other inputs or settings, raise `PredictionFileError`.
         """
+        digests: dict[str, str | None] = {}
         if (self.path / MANIFEST).exists():
-            self._check_same_job(read_manifest(self.path))
+            manifest = read_manifest(self.path)
+            self._check_same_job(manifest)
+            digests = {entry["file"]: entry.get("sha256") for entry in manifest["partitions"]}
         elif any(path.name != LOCK for path in self.path.iterdir()):
             raise_file_error(str(self.path), "is not empty", "name another folder")
         self._remove_temporary()
@@ -128,7 +134,7 @@ class ScoreFolder:
                 fix = "move it, or name another folder"
                 raise_file_error(str(path), "is not an output of this job", fix)
         for partition, entry in zip(self._partitions, self._entries, strict=True):
-            self._find_finished(partition, entry, skip)
+            self._find_finished(partition, entry, skip, digests)
         self.save(now=True)
         return sum(e["stop"] - e["start"] for e in self._entries if e["status"] == "finished")
 
@@ -142,11 +148,20 @@ class ScoreFolder:
         if before != now:
             raise_file_error(str(self.path), "was created from other files", FIX)
 
-    def _find_finished(self, partition: Partition, entry: dict[str, Any], skip: bool) -> None:
+    def _find_finished(
+        self,
+        partition: Partition,
+        entry: dict[str, Any],
+        skip: bool,
+        digests: Mapping[str, str | None],
+    ) -> None:
         path = self.path / partition.name
-        footer = _read_footer(path) if path.exists() else None
-        if footer is None:
-            return  # a damaged file is written again
+        if not path.exists():
+            return
+        footer = _read_footer(path)
+        if footer is None or not _is_undamaged(path, digests.get(partition.name)):
+            self.damaged.append(partition.name)  # it is written again
+            return
         fingerprint, rows, dropped = footer
         if fingerprint != partition.fingerprint:
             raise_file_error(
@@ -158,8 +173,11 @@ class ScoreFolder:
             self._set_finished(entry, rows, dropped)
 
     def _set_finished(self, entry: dict[str, Any], rows: int, dropped: int) -> None:
-        size = (self.path / entry["file"]).stat().st_size
-        entry.update(status="finished", rows=rows, left_out=dropped, bytes=size)
+        path = self.path / entry["file"]
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        entry.update(status="finished", rows=rows, left_out=dropped, bytes=size, sha256=digest)
 
     def waiting(self) -> Iterator[Partition]:
         """Yield the unfinished partitions."""
@@ -230,6 +248,22 @@ def _read_footer(path: Path) -> tuple[str, int, int] | None:
         return fingerprint, int(rows), int(dropped)
     except (OSError, ValueError, KeyError):  # base classes of the errors of pyarrow
         return None
+
+
+def _is_undamaged(path: Path, digest: str | None) -> bool:
+    """Return whether a file has the SHA-256 `digest`, or without one the checksums of its pages."""
+    try:
+        if digest is not None:
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() == digest
+        with open_parquet(str(path)) as parquet:
+            for _ in parquet.iter_batches():
+                pass
+        return True
+    except (OSError, ValueError) as error:
+        if is_transient(error):
+            raise
+        return False
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from credalens.io.source import (
     Source,
     raise_file_error,
     read_errors,
+    retry,
 )
 from credalens.io.streams import ByteStream, format_suffix, is_compressed
 from credalens.measures.table import MEASURES
@@ -133,9 +134,13 @@ def open_source(name: str, options: ReadOptions, stdin: IO[bytes] | None = None)
     else:
         suffix = _file_suffix(name, options)
         stream = [ByteStream(name)] if is_compressed(name) else []
-    with read_errors(name):
-        source: Source = source_class(suffix)(name, options, *stream)
-    return source
+
+    def open_again() -> Source:
+        with read_errors(name):
+            source: Source = source_class(suffix)(name, options, *stream)
+        return source
+
+    return open_again() if name == "stdin" else retry(open_again)
 
 
 def _open_logprobs(name: str, options: ReadOptions, stdin: IO[bytes] | None) -> Source:

@@ -33,8 +33,10 @@ READ_AHEAD = 1 << 20
 
 
 def open_parquet(path: str) -> Any:
-    """Open a Parquet file for reading with little memory."""
-    return arrow_parquet.ParquetFile(path, buffer_size=READ_AHEAD, pre_buffer=False)
+    """Open a Parquet file for reading with little memory; the checksums of pages are verified."""
+    return arrow_parquet.ParquetFile(
+        path, buffer_size=READ_AHEAD, pre_buffer=False, page_checksum_verification=True
+    )
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ class ParquetSource(Source):
     @classmethod
     def read_columns(cls, path: str, names: Sequence[str]) -> list[Array]:
         """Return columns."""
-        table = arrow_parquet.read_table(path, columns=list(dict.fromkeys(names)))
+        wanted = list(dict.fromkeys(names))
+        table = arrow_parquet.read_table(path, columns=wanted, page_checksum_verification=True)
         return read_columns(table, names)
 
     def _check_schema(self, path: str, schema: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
+import time
 import zlib
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,14 +15,18 @@ from pathlib import Path
 from typing import IO, Any
 
 from credalens._extras import require
-from credalens._files import atomic_write
+from credalens._files import atomic_write, follow_link, sync
 from credalens.io.chunk import DroppedRow
 from credalens.io.output import check_output, check_same_settings, save_dropped
 from credalens.io.parquet_footer import footer_size, merged_footer, parse_footer
-from credalens.io.source import raise_file_error
+from credalens.io.source import UnreadableFileError, raise_file_error
 from credalens.io.tables import write_csv, write_jsonl, write_npz, write_parquet
 
 pa = require("pyarrow", "cli")
+
+#: Least seconds between two waits for the disk while parts are appended. Parts that are lost in a
+#: power cut are computed again, because their checksums differ.
+SYNC_INTERVAL = 5.0
 
 
 @dataclass(frozen=True)
@@ -44,25 +50,27 @@ class PartStore:
     """Finished parts of an output, in a hidden folder beside it.
 
     The parts are appended to one file, in the format of the output, so that the file is the output
-    as soon as the last one is finished. A line of ``parts.jsonl`` describes each part, with its
-    checksum. If the process is killed, what was appended without a line is removed, and `resume`
-    continues from the other parts. A part whose checksum differs is computed again.
+    as soon as the last one is finished. A line of ``parts.jsonl`` describes each part, with the
+    checksums of the part and of the line. If the process is killed, what was appended without a
+    line is removed, and `resume` continues from the other parts. A part is computed again if one of
+    its checksums differs.
     """
 
     def __init__(self, out: Path, task: Mapping[str, Any], resume: bool) -> None:
         check_output(out)
-        self.out, self.folder = out, out.with_name(f".{out.name}.parts")
+        self.out = follow_link(out)
+        self.folder = self.out.with_name(f".{self.out.name}.parts")
         self._format = FORMATS[out.suffix.lower()]
         self._data, self._lines = self.folder / f"whole{out.suffix}", self.folder / "parts.jsonl"
         self._parts: list[Part] = []
         #: Ranges of rows of damaged parts.
         self.damaged: list[tuple[int, int]] = []
+        self._synced = time.monotonic()
         saved = self.folder / "task.json"
         settings = json.dumps(task, sort_keys=True)
         if resume and saved.exists():
-            old = json.loads(saved.read_text(encoding="utf-8"))
             fix = "pass the same ones, or leave out --resume to start again"
-            check_same_settings(str(out), old, json.loads(settings), fix)
+            check_same_settings(str(out), _read_task(saved), json.loads(settings), fix)
             self._find_finished()
         else:
             self.discard()
@@ -75,21 +83,25 @@ class PartStore:
         self._data.touch()
         self._lines.touch()
         with self._lines.open("rb+") as lines, self._data.open("rb+") as data:
-            found, end = [], 0
-            for line in lines:
-                try:
-                    found.append(Part(**json.loads(line)))
-                except (ValueError, TypeError):  # the process was killed while it was written
-                    break
-                end += len(line)
+            text = lines.read()
+            end = text.rfind(b"\n") + 1  # the process was killed while it wrote the last line
             lines.truncate(end)
+            described = [_decode_line(line) for line in text[:end].splitlines()]
+            found = [part for part in described if part is not None]
             data.truncate(max((part.offset + part.size for part in found), default=0))
+            damaged = []
             for part in found:
                 if zlib.crc32(_read(data, part)) == part.crc32:
-                    self._parts.append(part)
+                    insort(self._parts, part, key=lambda part: part.start)
                 else:
-                    self.damaged.append((part.start, part.stop))
-        self._parts.sort(key=lambda part: part.start)
+                    damaged.append((part.start, part.stop))
+        gaps = self.gaps()
+        # Other parts may have been computed again since then.
+        self.damaged = [part for part in damaged if any(_overlap(part, gap) for gap in gaps)]
+        if len(found) < len(described):  # it is not known which rows were on a damaged line
+            known = [(start, stop) for start, stop in gaps if stop is not None]
+            others = [gap for gap in known if not any(_overlap(gap, d) for d in self.damaged)]
+            self.damaged = sorted([*self.damaged, *others])
 
     @property
     def finished(self) -> int:
@@ -125,8 +137,17 @@ class PartStore:
         crc32 = zlib.crc32(encoded)
         part = Part(start, stop, offset, encoded.size, crc32, rows, summary)
         with self._lines.open("ab") as lines:
-            lines.write((json.dumps(asdict(part), default=str) + "\n").encode())
+            lines.write(_encode_line(part))
         insort(self._parts, part, key=lambda part: part.start)
+        if time.monotonic() - self._synced > SYNC_INTERVAL:
+            self.sync()
+
+    def sync(self) -> None:
+        """Wait until the parts are on the disk."""
+        for path in (self._data, self._lines, self.folder):
+            if path.exists():
+                sync(path)
+        self._synced = time.monotonic()
 
     def finish(self, skipped: Path, rows: int) -> list[DroppedRow]:
         """Write the output, and the dropped rows to `skipped`; return the dropped rows.
@@ -135,15 +156,18 @@ class PartStore:
         """
         gaps = self.gaps()
         if gaps != [(rows, None)]:
-            raise_file_error(
-                str(self.out),
-                f"{self.folder} has {gaps[0][0]} of {rows} rows",
-                "run it again, and do not change the folder",
+            raise UnreadableFileError(
+                f"{self.out}: {self.folder} has {gaps[0][0]} of {rows} rows; run it again, and do "
+                "not change the folder"
             )
         self._put_in_order()
         complete = self._format.complete(self._data, self._parts)
         dropped = [DroppedRow(*values) for part in self._parts for values in part.dropped]
+        if self.out.exists():
+            complete.chmod(stat.S_IMODE(self.out.stat().st_mode))
+        sync(complete)
         complete.replace(self.out)
+        sync(self.out.parent)
         save_dropped(dropped, skipped)
         self.discard()
         return dropped
@@ -165,6 +189,35 @@ class PartStore:
     def discard(self) -> None:
         """Remove the finished parts."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _overlap(a: tuple[int, int], b: tuple[int, int | None]) -> bool:
+    return b[0] < a[1] and (b[1] is None or a[0] < b[1])
+
+
+def _encode_line(part: Part) -> bytes:
+    """Return the line of a part: the checksum of its description, and the description."""
+    text = json.dumps(asdict(part), default=str).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _decode_line(line: bytes) -> Part | None:
+    """Return the part that a line describes, None if the line is damaged."""
+    checksum, _, text = line.partition(b" ")
+    try:
+        return Part(**json.loads(text)) if int(checksum, 16) == zlib.crc32(text) else None
+    except (ValueError, TypeError):
+        return None
+
+
+def _read_task(path: Path) -> dict[str, Any]:
+    try:
+        task = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        task = None
+    if not isinstance(task, dict):
+        raise_file_error(str(path), "is damaged", "leave out --resume to start again")
+    return task
 
 
 def _read(data: IO[bytes], part: Part) -> bytes:

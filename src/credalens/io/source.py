@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from credalens._backend import Array
-from credalens._files import FIXES, format_os_error
+from credalens._files import FIXES, TRANSIENT, format_os_error
 from credalens._row_kinds import ROUNDING
 
 #: Most characters of a file's content or of a library's message that an error quotes.
@@ -24,8 +25,17 @@ COLUMN_OPTIONS = ("--columns", "--label-column", "--id-column")
 ARRAY_OPTIONS = ("--key", "--label-key", "--axes")
 
 
+T = TypeVar("T")
+#: Seconds to wait before a file is read again after a transient error.
+RETRY_DELAYS = (0.1, 1.0, 5.0)
+
+
 class PredictionFileError(ValueError):
     """A file that cannot be used; the message names the file, the row and what to do."""
+
+
+class UnreadableFileError(PredictionFileError):
+    """A file that could not be read or decoded, which says nothing about its rows."""
 
 
 def raise_file_error(
@@ -62,12 +72,47 @@ def read_errors(path: str) -> Iterator[None]:
         raise PredictionFileError(f"{path}: does not exist; check the name") from error
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FIXES:
-            raise PredictionFileError(format_os_error(error, path)) from error
+            raise UnreadableFileError(format_os_error(error, path)) from error
         lines = str(error).strip().splitlines()
         what = _printable(f"{type(error).__name__}: {lines[0] if lines else 'no details'}")
-        raise PredictionFileError(
+        raise UnreadableFileError(
             f"{path}: cannot be read ({what}); check its file extension and write it again"
         ) from error
+
+
+def is_transient(error: BaseException | None) -> bool:
+    """Return whether an error, or its cause, may be gone when the file is read again."""
+    if isinstance(error, OSError):
+        return error.errno in TRANSIENT
+    return isinstance(error, UnreadableFileError) and is_transient(error.__cause__)
+
+
+def retry(action: Callable[[], T]) -> T:
+    """Return what a function returns, called again after a transient error."""
+    for delay in RETRY_DELAYS:
+        try:
+            return action()
+        except (OSError, UnreadableFileError) as error:
+            if not is_transient(error):
+                raise
+            time.sleep(delay)
+    return action()
+
+
+def read_again(read: Callable[[int], Iterator[Block]], row: int) -> Iterator[Block]:
+    """Yield the blocks of ``read(row)``; after a transient error, continue with the next row."""
+    attempt = 0
+    while True:
+        try:
+            for block in read(row):
+                yield block
+                row, attempt = row + len(block), 0
+            return
+        except (OSError, UnreadableFileError) as error:
+            if not is_transient(error) or attempt == len(RETRY_DELAYS):
+                raise
+            time.sleep(RETRY_DELAYS[attempt])
+            attempt += 1
 
 
 def find_names(names: Iterable[str], *wanted: str) -> list[str]:
@@ -202,7 +247,11 @@ class Source(ABC):
     def blocks(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         """Yield the rows ``start:stop`` in blocks of `rows` rows; the last may be shorter."""
         with read_errors(self.path):
-            yield from rechunk(self.raw_blocks(rows, start, stop), rows)
+            if self.path == "stdin":  # it can be read once
+                found = self.raw_blocks(rows, start, stop)
+            else:
+                found = read_again(lambda first: self.raw_blocks(rows, first, stop), start)
+            yield from rechunk(found, rows)
 
     def locate(self, row: int) -> tuple[str, int]:
         """Return the file that contains a row, and the number of the row in that file."""

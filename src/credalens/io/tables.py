@@ -133,7 +133,7 @@ def parquet_options(schema: Any) -> dict[str, Any]:
     ]
     # Differences of row numbers take almost no space.
     delta = {name: "DELTA_BINARY_PACKED" for name in schema.names if name == "row"}
-    return {"use_dictionary": coded, "column_encoding": delta or None}
+    return {"use_dictionary": coded, "column_encoding": delta or None, "write_page_checksum": True}
 
 
 def write_parquet(
