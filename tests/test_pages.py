@@ -18,7 +18,13 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", ["tutorials/files.md", "tutorials/cluster.md", "howto/language_models.md"]
+    "page",
+    [
+        "tutorials/files.md",
+        "tutorials/cluster.md",
+        "howto/language_models.md",
+        "howto/multilabel.md",
+    ],
 )
 def test_commands(page):
     text = (DOCS / page).read_text()

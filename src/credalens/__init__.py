@@ -9,6 +9,7 @@ from credalens.decisions import (
     admissible,
     cost_with_abstention,
     decide,
+    decide_multilabel,
     set_metrics,
 )
 from credalens.distances import MMD, Kolmogorov, TestFunctions, TotalVariation, Wasserstein
@@ -56,6 +57,7 @@ from credalens.measures import (
     predictive_entropy,
     quantify,
     quantify_dirichlet,
+    quantify_multilabel,
     summarize,
     total_uncertainty,
     upper_entropy,
@@ -124,6 +126,7 @@ __all__ = [
     "compare_scores",
     "cost_with_abstention",
     "decide",
+    "decide_multilabel",
     "diagnose_members",
     "epistemic_uncertainty",
     "expected_entropy",
@@ -143,6 +146,7 @@ __all__ = [
     "predictive_entropy",
     "quantify",
     "quantify_dirichlet",
+    "quantify_multilabel",
     "reasons",
     "rejection_curve",
     "rejection_order",

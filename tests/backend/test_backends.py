@@ -65,6 +65,17 @@ def test_dirichlet_distributions(backend):
         backend.assert_same(result, expected, atol=1e-6)
 
 
+def test_several_labels(backend):
+    members, mask = P[:, :, :3].astype(np.float32), np.ones(P.shape[:2], bool)
+    mask[2:, 1] = False
+    for aggregate in ("hamming", "max", "labels"):
+        expected = cl.quantify_multilabel(members, aggregate)
+        result = cl.quantify_multilabel(backend.asarray(members), aggregate)
+        backend.assert_same(result, expected, atol=1e-7)
+    result = cl.decide_multilabel(backend.asarray(members), mask=mask)
+    backend.assert_same(result, cl.decide_multilabel(members, mask=mask), atol=0)
+
+
 def test_sets_are_ordinary_objects(backend):
     import copy
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     assert_type(cl.predictive_entropy(tensor, "e"), Tensor)
     assert_type(cl.volume(Q), NDArray[Any])
     assert_type(cl.quantify_dirichlet(members), cl.Uncertainty)
+    assert_type(cl.quantify_multilabel(members, "max"), cl.Uncertainty)
     assert_type(cl.Possibility.from_conformal([0.5], [0.1, 0.9]), cl.Possibility)
     assert_type(cl.imprecision_bound(tensor), Tensor)
     assert_type(cl.majority_vote(members), NDArray[np.intp])

@@ -100,7 +100,7 @@ def score_tokens(
             raise ValueError(f"{name}: does not apply to lists of tokens; leave it out")
     if measure_options.distance != "tv":
         raise ValueError("--distance: does not apply to lists of tokens; leave it out")
-    names = tuple(dict.fromkeys(filter(None, map(str.strip, measure_options.measures.split(",")))))
+    names = measure_options.names
     scores = TokenScores(ScoreColumns(names, summary=summary))
     scores.check_classes(language.n_classes)
     files = expand(inputs.files)

@@ -154,6 +154,11 @@ class MeasureOptions:
     ] = "tv"
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The selected measures, each once."""
+        return tuple(dict.fromkeys(filter(None, map(str.strip, self.measures.split(",")))))
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The file of the distance, if it is read from one."""
         if self.distance in NAMES:
@@ -165,7 +170,7 @@ class MeasureOptions:
         from credalens.distances import as_distance
         from credalens.evaluation.scores import ScoreColumns, has_interval
 
-        names = tuple(dict.fromkeys(filter(None, map(str.strip, self.measures.split(",")))))
+        names = self.names
         if self.distance != "tv" and not {"tv", "mmi"}.intersection(names):
             raise ValueError("--distance: no measure uses it; add tv or mmi to --measures")
         if summary != "interval" and not any(map(has_interval, names)):

@@ -168,7 +168,7 @@ class ReadingOptions:
             files,
             options=self.read_options,
             labels=labels,
-            class_names=_read_names(self.class_names),
+            class_names=read_names(self.class_names),
             logits=self.logits,
             force_logits=self.force_logits,
             temperature=self.temperature,
@@ -247,7 +247,8 @@ def split_columns(text: str | None) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _read_names(text: str | None) -> list[str] | None:
+def read_names(text: str | None) -> list[str] | None:
+    """Return the names of the option ``--class-names``: a list, a range or those in a file."""
     if text is None:
         return None
     if "," in text:

@@ -112,7 +112,7 @@ def _columns(
 ) -> "RealColumns":
     from credalens.evaluation.real_scores import RealColumns
 
-    names = tuple(dict.fromkeys(filter(None, map(str.strip, measure_options.measures.split(",")))))
+    names = measure_options.names
     if names == ("tv",):  # the default of classes
         names = RealColumns.measures
     if not names:

@@ -10,6 +10,7 @@ import typer
 
 from credalens.cli.command_context import note, print_table
 from credalens.cli.language import LanguageOptions, score_tokens
+from credalens.cli.multilabel import MultilabelOptions, open_multilabel
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
 from credalens.cli.predictions import (
     OpenPredictions,
@@ -32,6 +33,7 @@ EXAMPLES = examples(
     "credalens score runs --labels truth.csv -o scores.csv --report report.html",
     "credalens score predictions.parquet/ --engine dask --workers 8 -o scores",
     "credalens score --regression model_*.csv --labels truth.csv -o scores.csv",
+    "credalens score --multilabel tags_*.parquet --measures hamming,labels -o scores.csv",
     "zcat probs.csv.gz | credalens score - --format csv > scores.csv",
     "credalens score prompt_1.jsonl prompt_2.jsonl --format logprobs --level token -o tokens.csv",
 )
@@ -43,6 +45,7 @@ def command(
     common: CommonOptions,
     engine: EngineOptions,
     regression: RegressionOptions,
+    multilabel: MultilabelOptions,
     language: LanguageOptions,
     output: Annotated[
         Path | None,
@@ -91,6 +94,10 @@ def command(
     wasserstein_aleatoric_upper (which equals the total), wasserstein_epistemic, variance_total,
     variance_aleatoric, variance_epistemic and, with true values, target and absolute_error.
 
+    With --multilabel the columns are: prediction (the names of the predicted labels),
+    hamming_total, hamming_aleatoric_lower, hamming_aleatoric_upper, hamming_epistemic, the same of
+    max and of each label, and, with true labels, label and hamming_loss.
+
     Files are read in chunks and may be larger than memory. The output appears when it is complete.
     Rows are numbered from zero.
 
@@ -110,10 +117,14 @@ def command(
         for option, value in (("--to", to), ("--top", top)):
             if output is not None and value is not None:
                 raise ValueError(f"{option}: applies to standard output; omit it, or -o")
+        if regression.regression and multilabel.multilabel:
+            raise ValueError("--multilabel: does not support --regression; omit one of them")
         if regression.regression:
-            _refuse_for_regression(report, engine.is_dask)
+            _refuse_other_targets("--regression", report, engine.is_dask)
         else:
             regression.check_unused()
+        if multilabel.multilabel:
+            _refuse_other_targets("--multilabel", report, engine.is_dask)
         language.check(inputs)
         if language.reads_tokens(inputs):
             others = {"--report": report, "--resume": resume, "--engine": engine.is_dask}
@@ -136,6 +147,10 @@ def command(
         if regression.regression:
             predictions = open_regression(
                 regression, inputs, measure_options, common, *outputs, summary=summary
+            )
+        elif multilabel.multilabel:
+            predictions = open_multilabel(
+                inputs, measure_options, common, *outputs, summary=summary
             )
         else:
             predictions = open_predictions(
@@ -166,10 +181,10 @@ def _one_behind(batches: Iterator[Any]) -> Iterator[Any]:
         yield last
 
 
-def _refuse_for_regression(report: Path | None, is_dask: bool) -> None:
+def _refuse_other_targets(targets: str, report: Path | None, is_dask: bool) -> None:
     for option, given in (("--report", report is not None), ("--engine dask", is_dask)):
         if given:
-            raise ValueError(f"{option}: does not support --regression; omit one of them")
+            raise ValueError(f"{option}: does not support {targets}; omit one of them")
 
 
 def _write_tokens(task: Any, output: Path | None, to: str | None, top: int | None) -> None:

@@ -3,6 +3,7 @@
 from credalens.decisions.costs import as_cost, cost_with_abstention
 from credalens.decisions.label_sets import UTILITIES, best_label_set
 from credalens.decisions.listed_classes import admissible_listed
+from credalens.decisions.multilabel import decide_multilabel
 from credalens.decisions.rules import ADMISSIBILITY_RULES, DECISION_RULES, admissible, decide
 from credalens.decisions.set_metrics import GroupedSetMetrics, SetMetrics, set_metrics
 
@@ -18,5 +19,6 @@ __all__ = [
     "best_label_set",
     "cost_with_abstention",
     "decide",
+    "decide_multilabel",
     "set_metrics",
 ]

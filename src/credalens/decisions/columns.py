@@ -92,7 +92,7 @@ class DecisionColumns:
         own = chosen[:, None]
         columns: dict[str, Any] = {
             "decision": names[chosen],
-            "labels": _joined(mask, names[: mask.shape[1]], self.separator),
+            "labels": joined_names(mask, names[: mask.shape[1]], self.separator),
             "size": size,
             "risk_lower": np.take_along_axis(lower, own, axis=-1)[:, 0],
             "risk_upper": np.take_along_axis(upper, own, axis=-1)[:, 0],
@@ -127,7 +127,7 @@ class DecisionColumns:
         return found
 
 
-def _joined(mask: Array, names: Array, separator: str) -> Array:
+def joined_names(mask: Array, names: Array, separator: str) -> Array:
     """Return the names of the marked columns of each row, joined; few rows are different."""
     packed = np.ascontiguousarray(np.packbits(mask, axis=1))
     keys = packed.view(f"V{packed.shape[1]}")[:, 0]

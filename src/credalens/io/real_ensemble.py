@@ -16,6 +16,7 @@ from credalens.io.consistency import check_options
 from credalens.io.ensemble import Ensemble, raise_label_count_error
 from credalens.io.formats import column_names, expand, open_source
 from credalens.io.label_files import LabelOptions, read_labels
+from credalens.io.number_columns import check_rows, has_arrays, number_columns
 from credalens.io.opening import model_names
 from credalens.io.real_columns import (
     RealLayout,
@@ -191,7 +192,7 @@ def open_real_ensemble(
             of_targets.label, of_targets.label_key, id_name=known, join=of_targets.id != "none"
         )
         truth = read_labels(targets, about)
-    _check_rows(sources, truth, bool(missing))
+    check_rows(sources, truth, bool(missing))
     models = model_names(sources)
     notes = [f"{source.path}: {note}" for source in sources for note in source.notes]
     return RealEnsemble(
@@ -206,7 +207,7 @@ def _open(
 ) -> tuple[Source, RealLayout]:
     """Open one file, and return what its values are."""
     path, layout = Path(name), given
-    columns = [] if name == "-" or not path.exists() or _has_arrays(name) else column_names(path)
+    columns = [] if name == "-" or not path.exists() or has_arrays(name) else column_names(path)
     if options.columns is not None:
         layout = select_columns(name, options.columns, given)
     elif columns:
@@ -225,17 +226,9 @@ def _open(
     return source, layout
 
 
-def _has_arrays(name: str) -> bool:
-    """Return whether the names in a file are those of arrays, not of columns."""
-    return Path(name).suffix.lower() in (".npz", ".h5", ".hdf5", ".safetensors", ".pt", ".pth")
-
-
 def _all_columns(names: Sequence[str], given: RealLayout) -> RealLayout:
     """Return the layout of a table whose kind is given, columns of other kinds left out."""
-    from credalens.io.columns import ID_NAMES, LABEL_NAMES, OTHER_NAMES, PANDAS_INDEX, find_known
-
-    left_out = {*find_known(names, (*ID_NAMES, *LABEL_NAMES, *OTHER_NAMES)), *PANDAS_INDEX}
-    return replace(given, columns=tuple(name for name in names if name not in left_out))
+    return replace(given, columns=number_columns(names))
 
 
 def _common_layout(opened: Sequence[tuple[Source, RealLayout]]) -> RealLayout:
@@ -251,17 +244,3 @@ def _common_layout(opened: Sequence[tuple[Source, RealLayout]]) -> RealLayout:
             raise_file_error(source.path, f"has {has}, {first.path} {others}",
                              "pass models with distributions of one kind")  # fmt: skip
     return layout
-
-
-def _check_rows(sources: Sequence[Source], truth: Any, missing: bool) -> None:
-    """Raise for files with different numbers of rows, as far as these are known."""
-    by_id = all(source.id_name is not None for source in sources)
-    known = [source for source in sources if source.n_rows is not None]
-    for source in known[1:]:
-        if source.n_rows != known[0].n_rows and not (missing and by_id):
-            problem = f"has {source.n_rows} rows, {known[0].path} {known[0].n_rows}"
-            raise_file_error(source.path, problem, "pass models of the same rows")
-    if truth is None or not known or truth.has_ids or missing:
-        return
-    if len(truth) != known[0].n_rows:
-        raise_label_count_error(truth.path, len(truth), known[0].n_rows, sources)

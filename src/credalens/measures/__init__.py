@@ -14,6 +14,7 @@ from credalens.measures.information import (
     mutual_information,
     predictive_entropy,
 )
+from credalens.measures.multilabel import quantify_multilabel
 from credalens.measures.quantify import quantify
 from credalens.measures.results import ComponentErrors, Interval, Uncertainty, summarize
 from credalens.measures.volume import volume
@@ -33,6 +34,7 @@ __all__ = [
     "predictive_entropy",
     "quantify",
     "quantify_dirichlet",
+    "quantify_multilabel",
     "summarize",
     "total_uncertainty",
     "upper_entropy",

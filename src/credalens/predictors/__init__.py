@@ -10,6 +10,7 @@ from credalens.predictors.decalibration import DecalibrationClassifier  # noqa: 
 from credalens.predictors.ensemble import CredalEnsembleClassifier, CredalWrapperClassifier  # noqa: E402
 from credalens.predictors.ensembling import CredalEnsemblingClassifier  # noqa: E402
 from credalens.predictors.forests import random_forests  # noqa: E402
+from credalens.predictors.multilabel import CredalMultilabelClassifier, multioutput_members  # noqa: E402
 from credalens.predictors.regression import CredalEnsembleRegressor  # noqa: E402
 from credalens.predictors.relative_likelihood import RelativeLikelihoodClassifier  # noqa: E402
 from credalens.predictors.repaired import RepairedEnsemble  # noqa: E402
@@ -19,10 +20,12 @@ __all__ = [
     "CredalEnsembleClassifier",
     "CredalEnsembleRegressor",
     "CredalEnsemblingClassifier",
+    "CredalMultilabelClassifier",
     "CredalWrapperClassifier",
     "DecalibrationClassifier",
     "RelativeLikelihoodClassifier",
     "RepairedEnsemble",
     "make_selective_scorer",
+    "multioutput_members",
     "random_forests",
 ]

@@ -24,7 +24,12 @@ from credalens.decisions import admissible
 from credalens.decisions.rules import AdmissibilityRule
 from credalens.evaluation import majority_vote
 from credalens.measures import quantify
-from credalens.predictors.estimator import CredalEstimator, abstained_rows, check_abstention
+from credalens.predictors.estimator import (
+    COMPARED_ROWS,
+    CredalEstimator,
+    abstained_rows,
+    check_abstention,
+)
 from credalens.predictors.members import (
     check_probabilistic,
     have_equal_state,
@@ -35,8 +40,6 @@ from credalens.predictors.members import (
 from credalens.sets import ConvexHull, CredalSet
 
 VOTINGS = ("soft", "majority")
-#: Rows on which the predictions of fitted members are compared.
-COMPARED_ROWS = 100
 
 
 def _is_soft(classifier: Any) -> bool:
@@ -244,6 +247,10 @@ class CredalClassifier(ClassifierMixin, CredalEstimator):  # type: ignore[misc]
         `X` is unchanged: the members validate its values.
         """
         _raise_for_params(fit_params, self, "fit", allow=["sample_weight"])
+        shape: tuple[int, ...] = getattr(y, "shape", ())
+        if len(shape) == 2 and shape[1] > 1:
+            fix = "pass one class per instance, or several labels to CredalMultilabelClassifier"
+            _validation.raise_invalid("y", f"has shape {shape}", fix)
         if y is not None:
             y = validate_data(self, y=y)
             check_classification_targets(y)

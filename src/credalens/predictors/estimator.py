@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from credalens import _validation
+from credalens._warnings import warn_caller
 from credalens.evaluation import rejection_order
 from credalens.evaluation.arguments import fraction
 from credalens.measures import Interval, Uncertainty
 from credalens.measures.quantify import COMPONENTS
+from credalens.predictors.members import mixed_rows
+
+#: Rows on which the predictions of fitted members are compared.
+COMPARED_ROWS = 100
 
 
 class CredalEstimator(BaseEstimator):  # type: ignore[misc]
@@ -60,6 +65,27 @@ class CredalEstimator(BaseEstimator):  # type: ignore[misc]
                 "X", "has one axis", "Reshape your data: X.reshape(1, -1) is one instance"
             )
         validate_data(self, X, reset=False, skip_check_array=True)
+
+    def _predict_members(self, X: Any) -> NDArray[Any]:
+        """Return the predictions of the members, ``(n, M, ...)``."""
+        raise NotImplementedError
+
+    def _warn_if_identical(self, X: Any) -> None:
+        """Warn if all members predict the same for training rows and rows of mixed features."""
+        if len(self.estimators_) < 2:
+            return
+        rows = np.unique(np.linspace(0, _num_samples(X) - 1, COMPARED_ROWS).astype(np.intp))
+        some = _safe_indexing(X, rows)
+        mixed = mixed_rows(some)
+        for inputs in (some, *(() if mixed is None else (mixed,))):
+            members = self._predict_members(inputs)
+            if (members != members[:, :1]).any() or (members == members[:1]).all():
+                return
+        warn_caller(
+            f"estimators: all {len(self.estimators_)} members predict the same, so that epistemic "
+            "uncertainty is 0; pass bootstrap=True, or different estimators",
+            UserWarning,
+        )
 
 
 def check_abstention(reject: Any, threshold: Any, component: str) -> None:

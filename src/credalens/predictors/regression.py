@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.utils import Bunch, _safe_indexing, check_random_state, indexable
+from sklearn.utils import Bunch, check_random_state, indexable
 from sklearn.utils.metadata_routing import _raise_for_params
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
@@ -20,7 +20,6 @@ from sklearn.utils.validation import (
 
 from credalens import _validation
 from credalens._backend import Array
-from credalens._warnings import warn_caller
 from credalens.evaluation.arguments import fraction
 from credalens.evaluation.real_scores import POINTS, predictions
 from credalens.measures import quantify
@@ -37,8 +36,6 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 #: Hyper-parameters that the default forests are drawn from.
 MIN_SAMPLES_LEAF = (5, 10, 20)
 MAX_FEATURES = (1 / 3, 2 / 3, 1.0)
-#: Rows on which the members are compared.
-COMPARED_ROWS = 100
 
 
 class CredalEnsembleRegressor(MemberComposition, RegressorMixin, CredalEstimator):  # type: ignore[misc]
@@ -436,20 +433,3 @@ class CredalEnsembleRegressor(MemberComposition, RegressorMixin, CredalEstimator
 
     def _default_prototype(self) -> Any:
         return RandomForestRegressor()
-
-    def _warn_if_identical(self, X: Any) -> None:
-        """Warn if all members predict the same for training rows and rows of mixed features."""
-        if len(self.estimators_) < 2:
-            return
-        rows = np.unique(np.linspace(0, _num_samples(X) - 1, COMPARED_ROWS).astype(np.intp))
-        some = _safe_indexing(X, rows)
-        mixed = _members.mixed_rows(some)
-        for inputs in (some, *(() if mixed is None else (mixed,))):
-            members = self._predict_members(inputs)
-            if (members != members[:, :1]).any() or (members == members[:1]).all():
-                return
-        warn_caller(
-            f"estimators: all {len(self.estimators_)} members predict the same, so that epistemic "
-            "uncertainty is 0; pass bootstrap=True, or different estimators",
-            UserWarning,
-        )
