@@ -82,6 +82,7 @@ PACKAGES = (
     "distances",
     "evaluation",
     "measures",
+    "monitor",
     "plots",
     "policy",
     "predictors",

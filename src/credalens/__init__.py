@@ -164,8 +164,8 @@ __all__ = [
 
 #: Subpackages that are imported on first use; most of them need optional libraries.
 _LAZY = (
-    "axioms", "datasets", "engine", "explore", "io", "plots", "policy", "predictors", "report",
-    "validity",
+    "axioms", "datasets", "engine", "explore", "io", "monitor", "plots", "policy", "predictors",
+    "report", "validity",
 )  # fmt: skip
 
 
