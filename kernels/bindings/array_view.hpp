@@ -33,6 +33,24 @@ private:
     const npy_intp* shape_ = nullptr;
 };
 
+// Instances (n, M, K) of which the entries (m, y) of consecutive instances are consecutive in memory,
+// with any strides of members and classes. It is only read.
+template <class T>
+class PlanesView {
+public:
+    PlanesView() = default;
+    explicit PlanesView(PyArrayObject* array) : array_(array) {}
+
+    const T* data() const { return static_cast<const T*>(PyArray_DATA(array_)); }
+    std::size_t shape(int axis) const { return static_cast<std::size_t>(PyArray_DIM(array_, axis)); }
+    std::ptrdiff_t stride(int axis) const {
+        return PyArray_STRIDE(array_, axis) / static_cast<std::ptrdiff_t>(sizeof(T));
+    }
+
+private:
+    PyArrayObject* array_ = nullptr;
+};
+
 template <class T>
 constexpr int type_number() {
     using U = std::remove_const_t<T>;
@@ -55,6 +73,17 @@ bool is_view_of(PyObject* object) {
            PyArray_ISNOTSWAPPED(array) && (std::is_const_v<T> || PyArray_ISWRITEABLE(array));
 }
 
+template <class T>
+bool is_planes_view(PyObject* object) {
+    if (!PyArray_Check(object)) return false;
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    const npy_intp unit = sizeof(T);
+    return PyArray_NDIM(array) == 3 && PyArray_TYPE(array) == type_number<T>() &&
+           PyArray_ISALIGNED(array) && PyArray_ISNOTSWAPPED(array) &&
+           PyArray_STRIDE(array, 0) == unit && PyArray_STRIDE(array, 1) % unit == 0 &&
+           PyArray_STRIDE(array, 2) % unit == 0;
+}
+
 }  // namespace credalens
 
 namespace nanobind::detail {
@@ -66,6 +95,18 @@ struct type_caster<credalens::View<T, kAxes>> {
 
     bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
         if (!credalens::is_view_of<T, kAxes>(source.ptr())) return false;
+        value = Array(reinterpret_cast<PyArrayObject*>(source.ptr()));
+        return true;
+    }
+};
+
+template <class T>
+struct type_caster<credalens::PlanesView<T>> {
+    using Array = credalens::PlanesView<T>;
+    NB_TYPE_CASTER(Array, const_name("numpy.ndarray"))
+
+    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+        if (!credalens::is_planes_view<T>(source.ptr())) return false;
         value = Array(reinterpret_cast<PyArrayObject*>(source.ptr()));
         return true;
     }

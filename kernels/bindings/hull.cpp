@@ -5,8 +5,11 @@
 #include "hull/leave_one_out.hpp"
 #include "hull/majority_vote.hpp"
 #include "hull/ordinal_diameters.hpp"
+#include "games/small_games.hpp"
+#include "hull/tv_planes.hpp"
 #include "hull/tv_uncertainty.hpp"
 #include "hull/tv_vjp.hpp"
+#include "runtime/gather_instances.hpp"
 #include "runtime/validate_rows.hpp"
 
 namespace nb = nanobind;
@@ -25,6 +28,18 @@ void bind_dtype(nb::module_& m) {
                                      threads);
         },
         "rows"_a, "tolerance"_a, "threads"_a);
+
+    m.def(
+        "gather_instances",
+        [](PlanesView<T> planes, View<T, 3> out, int threads) {
+            for (int axis = 0; axis < 3; ++axis)
+                if (planes.shape(axis) != out.shape(axis))
+                    throw nb::value_error("planes and out need the same shape");
+            nb::gil_scoped_release release;
+            gather_instances(planes.data(), out.shape(0), axis_size(out, 1), axis_size(out, 2),
+                             planes.stride(1), planes.stride(2), out.data(), threads);
+        },
+        "planes"_a, "out"_a, "threads"_a);
 
     m.def(
         "closed_forms",
@@ -67,6 +82,21 @@ void bind_dtype(nb::module_& m) {
         },
         "members"_a, optional("total"), optional("lower"), optional("upper"), optional("epistemic"),
         optional("gap"), "threads"_a, "tolerance"_a = -1.0, optional("vote") = nb::none());
+
+    m.def(
+        "tv_planes",
+        [](PlanesView<T> P, View<T, 1> total, View<T, 1> lower, View<T, 1> upper,
+           std::optional<View<T, 1>> epistemic, View<T, 1> gap, int threads, double tolerance) {
+            const int M = static_cast<int>(P.shape(1)), K = static_cast<int>(P.shape(2));
+            if (!is_small_game(M, K)) throw nb::value_error("too many members or classes");
+            nb::gil_scoped_release release;
+            return tv_planes(P.data(), P.shape(0), M, K, P.stride(1), P.stride(2),
+                             PlaneUncertainty<T>{total.data(), lower.data(), upper.data(),
+                                                 data_or_null(epistemic), gap.data()},
+                             threads, tolerance);
+        },
+        "planes"_a, "total"_a, "lower"_a, "upper"_a, optional("epistemic"), "gap"_a, "threads"_a,
+        "tolerance"_a);
 
     m.def(
         "leave_one_out",

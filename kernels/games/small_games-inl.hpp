@@ -170,7 +170,7 @@ std::size_t games_in_lanes(const T* A, std::size_t n, int M, int K, const double
         double &value = out.value[i], &gap = out.gap[i];
         const double low = by_classes > lower[i] ? by_classes : lower[i];
         const double high = by_members < value ? by_members : value;  // not a NaN
-        if (!(high - low <= kGapGoal)) {
+        if (!(high - low <= kSmallGameGap)) {
             unsolved[failed++] = i;
             return;
         }
@@ -210,7 +210,7 @@ std::size_t games_in_lanes(const T* A, std::size_t n, int M, int K, const double
         out.gap[i] = difference > 0.0 ? difference : 0.0;
         games[count] = A + i * size;
         index[count] = i;
-        count += !(difference <= kGapGoal);
+        count += !(difference <= kSmallGameGap);
         if (count == kLanes) solve();
     }
     if (count > kMaxSingleGames)

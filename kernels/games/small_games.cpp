@@ -10,7 +10,6 @@
 namespace credalens {
 namespace {
 
-constexpr double kGapGoal = 1e-13;  // certified gap that is accepted
 // Smallest reduced cost of an entering column, and smallest pivot.
 constexpr double kMinReducedCost = 1e-13;
 constexpr double kMinPivot = 1e-11;

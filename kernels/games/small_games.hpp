@@ -9,6 +9,8 @@ namespace credalens {
 // is as fast.
 constexpr int kMaxGameMembers = 16;
 constexpr int kMaxGameClasses = 24;
+// Certified gap that is accepted; pure strategies with this gap are the solution.
+constexpr double kSmallGameGap = 1e-13;
 constexpr bool is_small_game(int M, int K) {
     return M <= kMaxGameMembers && K <= kMaxGameClasses && M * K <= 256;
 }

@@ -14,6 +14,7 @@ def call_whole_array(
     max_bytes: int,
     arguments: tuple[Any, ...] = (),
 ) -> tuple[Any, list[Any]] | None: ...
+def gather_instances(planes: _Float, out: _Float, threads: int) -> None: ...
 def first_invalid_row(rows: _Float, tolerance: float, threads: int) -> int: ...
 def closed_forms(
     members: _Float,
@@ -64,6 +65,16 @@ def tv_uncertainty(
     threads: int,
     tolerance: float = -1.0,
     vote: NDArray[int64] | None = None,
+) -> int: ...
+def tv_planes(
+    planes: _Float,
+    total: _Float,
+    lower: _Float,
+    upper: _Float,
+    epistemic: _Float | None,
+    gap: _Float,
+    threads: int,
+    tolerance: float,
 ) -> int: ...
 def leave_one_out(
     members: _Float,

@@ -26,6 +26,7 @@ from credalens._backend.batching import (
     blocks,
     first_invalid_row,
     map_instances,
+    plane_runs,
     rows_in_cache,
 )
 from credalens._backend.dispatch import PRIMITIVES, primitive, set_function
@@ -55,6 +56,7 @@ __all__ = [
     "map_instances",
     "namespace",
     "on_host",
+    "plane_runs",
     "primitive",
     "rows_in_cache",
     "set_function",

@@ -14,6 +14,11 @@ from credalens._backend.backend import Array
 #: Bytes of a block: large enough to amortise starting the threads, small enough to convert
 #: non-contiguous layouts block by block with little extra memory.
 BLOCK_BYTES = 1 << 25
+#: Bytes of a block of an array with the batch on the last axes: it stays in the cache between the
+#: copy and the kernel that reads it.
+PLANES_BYTES = 1 << 22
+#: Fewest consecutive instances for which such an array is read in place.
+MIN_RUN = 256
 #: Bytes that a block may always have, however small the array.
 SMALL_BYTES = 1 << 16
 #: Bytes of the temporaries of a NumPy expression: these stay in the cache.
@@ -63,7 +68,8 @@ def blocks(
     iterable of (start, stop, block)
         The instances of each block in the flattened leading axes, and a tuple of arrays. These are
         views if the layout allows it. Copies have at most about `BLOCK_BYTES`, or a sixth of the
-        arrays: two are alive while the next one is made.
+        arrays: two are alive while the next one is made. Copies of arrays with the batch on the
+        last axes in memory, such as ``(M, N, K, H, W)``, have at most about `PLANES_BYTES`.
     """
     first, core = arrays[0], core_ndims[0]
     if dtype is None:
@@ -77,6 +83,8 @@ def blocks(
         limit = max(BLOCK_BYTES, nbytes // 16)
     else:
         limit = min(BLOCK_BYTES, max(nbytes // 6, SMALL_BYTES))
+    if not contiguous and _has_planes(first, core, dtype):
+        limit = min(limit, PLANES_BYTES)
     if contiguous and 0 < nbytes <= limit and (rows is None or n <= rows):
         return ((0, n, tuple([a.reshape(n, *a.shape[len(lead) :]) for a in arrays])),)
     return _cut(arrays, core_ndims, dtype, rows, large, limit)
@@ -106,9 +114,67 @@ def _cut(
         step = min(step, max(1, rows // inner))
     for begin in range(0, lead[0], step):
         end = min(lead[0], begin + step)
-        parts = [as_contiguous(array[begin:end], dtype) for array in arrays]
+        parts = [
+            _converted(array[begin:end], core, dtype)
+            for array, core in zip(arrays, core_ndims, strict=True)
+        ]
         block = tuple(part.reshape(-1, *part.shape[len(lead) :]) for part in parts)
         yield begin * inner, end * inner, block
+
+
+def _has_planes(array: Array, core: int, dtype: Any) -> bool:
+    """Return whether consecutive instances are consecutive in memory for each entry of them."""
+    unit, strides = array.itemsize, array.strides
+    return (
+        core == 2
+        and array.ndim > 2
+        and strides[-3] == unit
+        and array.shape[-3] > 1
+        and array.dtype.type is dtype
+        and array.dtype.isnative
+        and array.flags.aligned
+        and strides[-2] % unit == strides[-1] % unit == 0
+    )
+
+
+def plane_runs(array: Array) -> list[tuple[int, int, Array]] | None:
+    """Return views ``(n, M, K)`` of ``(..., M, K)`` in which consecutive instances are consecutive.
+
+    Each comes with the range of its instances in the flattened leading axes. None if the batch is
+    not on the last axes in memory, or the views have few instances.
+    """
+    kind = array.dtype.type
+    if kind not in (np.float32, np.float64) or not _has_planes(array, 2, kind) or array.size == 0:
+        return None
+    lead, core = array.shape[:-2], array.shape[-2:]
+    for outer in range(len(lead)):
+        n = math.prod(lead[outer:])
+        if n < MIN_RUN:
+            return None
+        if _merge(array[(0,) * outer], n, core) is not None:
+            starts = enumerate(np.ndindex(*lead[:outer]))
+            return [(i * n, (i + 1) * n, _merge(array[at], n, core)) for i, at in starts]
+    return None
+
+
+def _merge(array: Array, n: int, core: tuple[int, ...]) -> Any:
+    """Return a view with one axis of instances, None if there is none."""
+    try:
+        return array.reshape(n, *core, copy=False)
+    except ValueError:
+        return None
+
+
+def _converted(array: Array, core: int, dtype: Any) -> Array:
+    """Return `array` in C order, aligned and in `dtype`; a copy only if necessary."""
+    if not array.flags.c_contiguous and _has_planes(array, core, dtype):
+        planes = _merge(array, math.prod(array.shape[:-2]), array.shape[-2:])
+        if planes is None:
+            return as_contiguous(array, dtype)
+        out = np.empty(planes.shape, dtype)
+        _kernels.gather_instances(planes, out, DEFAULT_THREADS)
+        return out.reshape(array.shape)
+    return as_contiguous(array, dtype)
 
 
 def _is_readable(array: Array, dtype: Any) -> bool:
@@ -204,8 +270,11 @@ def first_invalid_row(array: Array, tolerance: float) -> int:
     ):
         rows = array.reshape(-1, array.shape[-1])
         return _kernels.first_invalid_row(rows, tolerance, DEFAULT_THREADS)
-    for start, _, (block,) in blocks((array,), (1,), large=True):
-        bad = _kernels.first_invalid_row(block, tolerance, DEFAULT_THREADS)
+    # All rows of an instance together if the batch is on the last axes in memory.
+    core = 2 if _has_planes(array, 2, kind) else 1
+    for start, _, (block,) in blocks((array,), (core,), large=True):
+        rows = block.reshape(-1, array.shape[-1])
+        bad = _kernels.first_invalid_row(rows, tolerance, DEFAULT_THREADS)
         if bad >= 0:
-            return start + bad
+            return start * (block.shape[1] if core == 2 else 1) + bad
     return -1

@@ -127,6 +127,8 @@ def call(entry: Primitive, Q: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return to_backend(result, backend) if outermost and "Q" not in entry.result else result
 
 
+#: Keyword arguments of measures that say where the members and the classes of an array are.
+LAYOUT = ("axis", "class_axis")
 #: Whether a primitive or a measure of tensors that do not share memory with kernels is running.
 _ON_DEVICE: contextvars.ContextVar[bool] = contextvars.ContextVar("on_device", default=False)
 
@@ -217,15 +219,20 @@ class _Call:
 
 
 def set_function(
-    from_array: Callable[..., Any], convert: Callable[..., Any], draw_seed: Callable[[Any], int]
+    from_array: Callable[..., Any],
+    convert: Callable[..., Any],
+    arrange: Callable[..., Any],
+    draw_seed: Callable[[Any], int],
 ) -> Callable[..., Callable[[F], F]]:
     """Return a decorator for functions of credal sets, such as measures.
 
     The decorated function accepts NumPy arrays, which `from_array` makes sets of, and whatever
     `convert` makes sets of. It is written for a set: it calls queries and combines their results
     with functions of their array namespace. For Dask arrays one task per chunk runs the whole
-    function. `draw_seed` turns a ``random_state`` into a seed that all chunks share. For tensors
-    that PyTorch traces, `traced` is called with the arguments instead.
+    function. The keyword arguments ``axis`` and ``class_axis``, which a function may declare, are
+    not passed to it: `arrange` makes a view of the array. `draw_seed` turns a ``random_state`` into
+    a seed that all chunks share. For tensors that PyTorch traces, `traced` is called with the
+    arguments instead.
     """
 
     def decorator(
@@ -235,6 +242,7 @@ def set_function(
         def decorate(function: F) -> F:
             signature = inspect.signature(function)
             first = next(iter(signature.parameters))
+            has_layout = signature.parameters.keys() >= set(LAYOUT)
 
             @functools.wraps(function)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -244,6 +252,10 @@ def set_function(
                         (kwargs.pop(first),) if first in kwargs else signature.bind(**kwargs).args
                     )
                 given = args[0]
+                if has_layout and not kwargs.keys().isdisjoint(LAYOUT):
+                    axes = [kwargs.pop(name, None) for name in LAYOUT]
+                    if axes != [None, None]:
+                        given = arrange(given, *axes)
                 if numpy_fast_path and type(given) is np.ndarray and len(args) == 1 and not kwargs:
                     result = numpy_fast_path(given)
                     if result is not None:
@@ -251,7 +263,7 @@ def set_function(
                 if is_traced_by_torch(given):
                     if traced is None:
                         raise_traced(function.__name__)
-                    return traced(*args, **kwargs)
+                    return traced(given, *args[1:], **kwargs)
                 convert_given = from_array if type(given) is np.ndarray else convert
                 Q = convert_given(given, validate="later")
                 backend = Q.backend

@@ -52,15 +52,33 @@ ADMISSIBILITY_RULES: Mapping[str, Callable[[CredalSet, Array | None], tuple[Any,
 
 @overload
 def decide(
-    Q: TensorT, cost: Any = ..., rule: DecisionRule = ..., *, alpha: float = ...
+    Q: TensorT,
+    cost: Any = ...,
+    rule: DecisionRule = ...,
+    *,
+    alpha: float = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def decide(
-    Q: SetLike, cost: Any = ..., rule: DecisionRule = ..., *, alpha: float = ...
+    Q: SetLike,
+    cost: Any = ...,
+    rule: DecisionRule = ...,
+    *,
+    alpha: float = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @set_function()
 def decide(
-    Q: Any, cost: Any = None, rule: DecisionRule = "gamma_minimax", *, alpha: float = 0.5
+    Q: Any,
+    cost: Any = None,
+    rule: DecisionRule = "gamma_minimax",
+    *,
+    alpha: float = 0.5,
+    axis: int | None = None,
+    class_axis: int | None = None,
 ) -> Any:
     """Return the action that a decision rule chooses for each credal set.
 
@@ -75,6 +93,9 @@ def decide(
         The criterion that is minimised; see Notes.
     alpha : float in [0, 1], default=0.5
         Weight of the largest expected cost in the Hurwicz criterion.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------
@@ -157,6 +178,8 @@ def admissible(
     rule: AdmissibilityRule = ...,
     *,
     return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def admissible(
@@ -165,14 +188,28 @@ def admissible(
     rule: AdmissibilityRule = ...,
     *,
     return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def admissible(
-    Q: TensorT, cost: Any = ..., rule: AdmissibilityRule = ..., *, return_error: Literal[True]
+    Q: TensorT,
+    cost: Any = ...,
+    rule: AdmissibilityRule = ...,
+    *,
+    return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[TensorT, TensorT]: ...
 @overload
 def admissible(
-    Q: SetLike, cost: Any = ..., rule: AdmissibilityRule = ..., *, return_error: Literal[True]
+    Q: SetLike,
+    cost: Any = ...,
+    rule: AdmissibilityRule = ...,
+    *,
+    return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Array, Array]: ...
 @set_function()
 def admissible(
@@ -181,6 +218,8 @@ def admissible(
     rule: AdmissibilityRule = "e_admissible",
     *,
     return_error: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
 ) -> Any:
     """Return which actions are admissible: with 0-1 costs, a set of labels for each instance.
 
@@ -194,6 +233,9 @@ def admissible(
         The criterion; see Notes.
     return_error : bool, default=False
         Also return, for each action, the duality gap if it is undecided, and 0 otherwise.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------

@@ -41,19 +41,39 @@ def _epistemic_of_array(members: Array) -> Any:
 
 @overload
 def total_uncertainty(
-    Q: TensorT, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+    Q: TensorT,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def total_uncertainty(
-    Q: SetLike, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+    Q: SetLike,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def total_uncertainty(
-    Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
+    Q: SetLike | TensorT,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Any, Any]: ...
 @real_or_set_function(numpy_fast_path=_total_of_array, traced=traced.total)
 def total_uncertainty(
-    Q: Any, distance: str | Distance = DEFAULT, *, return_error: bool = False
+    Q: Any,
+    distance: str | Distance = DEFAULT,
+    *,
+    return_error: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
 ) -> Any:
     """Return the distance of the set from full certainty, ``min_y max_{p in Q} d(p, delta_y)``.
 
@@ -69,6 +89,9 @@ def total_uncertainty(
         Also return the certified error, ``(...)``: 0 except for truncated predictions
         (`ConvexHull.from_topk`) and for a `RealHull`, where it is that of a convex minimum over one
         variable.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------
@@ -107,6 +130,8 @@ def aleatoric_uncertainty(
     *,
     end: Literal["both"] = ...,
     return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Interval: ...
 @overload
 def aleatoric_uncertainty(
@@ -115,6 +140,8 @@ def aleatoric_uncertainty(
     *,
     end: Literal["both"] = ...,
     return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Interval, TensorT]: ...
 @overload
 def aleatoric_uncertainty(
@@ -123,6 +150,8 @@ def aleatoric_uncertainty(
     *,
     end: Literal["both"] = ...,
     return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Interval, Array]: ...
 @overload
 def aleatoric_uncertainty(
@@ -131,6 +160,8 @@ def aleatoric_uncertainty(
     *,
     end: Literal["lower"],
     return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def aleatoric_uncertainty(
@@ -139,6 +170,8 @@ def aleatoric_uncertainty(
     *,
     end: Literal["lower"],
     return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def aleatoric_uncertainty(
@@ -147,6 +180,8 @@ def aleatoric_uncertainty(
     *,
     end: Literal["lower"],
     return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Any, Any]: ...
 @real_or_set_function(numpy_fast_path=_aleatoric_of_array, traced=traced.aleatoric)
 def aleatoric_uncertainty(
@@ -155,6 +190,8 @@ def aleatoric_uncertainty(
     *,
     end: Literal["both", "lower"] = "both",
     return_error: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
 ) -> Any:
     """Return the interval of ``min_y d(p, delta_y)`` over the members p of the set.
 
@@ -170,6 +207,9 @@ def aleatoric_uncertainty(
     return_error : bool, default=False
         Also return the certified error of the ends, ``(...)``: the larger of the distances of the
         lower end from the minimum and of the upper end from the maximum.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------
@@ -212,19 +252,39 @@ def aleatoric_uncertainty(
 
 @overload
 def epistemic_uncertainty(
-    Q: TensorT, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+    Q: TensorT,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def epistemic_uncertainty(
-    Q: SetLike, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+    Q: SetLike,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def epistemic_uncertainty(
-    Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
+    Q: SetLike | TensorT,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Any, Any]: ...
 @real_or_set_function(numpy_fast_path=_epistemic_of_array, traced=traced.epistemic)
 def epistemic_uncertainty(
-    Q: Any, distance: str | Distance = DEFAULT, *, return_error: bool = False
+    Q: Any,
+    distance: str | Distance = DEFAULT,
+    *,
+    return_error: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
 ) -> Any:
     """Return half the diameter of the set, ``max_{p, q in Q} d(p, q) / 2``.
 
@@ -237,6 +297,9 @@ def epistemic_uncertainty(
     return_error : bool, default=False
         Also return an upper bound of how far each value is below the maximum, ``(...)``: 0 for
         hulls. For truncated predictions how far it is from the maximum, on either side.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------

@@ -44,6 +44,8 @@ def upper_entropy(
     *,
     return_error: Literal[False] = ...,
     return_distribution: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def upper_entropy(
@@ -52,6 +54,8 @@ def upper_entropy(
     *,
     return_error: Literal[False] = ...,
     return_distribution: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def upper_entropy(
@@ -60,10 +64,18 @@ def upper_entropy(
     *,
     return_error: bool = ...,
     return_distribution: bool = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Any: ...
 @set_function()
 def upper_entropy(
-    Q: Any, base: Base = 2, *, return_error: bool = False, return_distribution: bool = False
+    Q: Any,
+    base: Base = 2,
+    *,
+    return_error: bool = False,
+    return_distribution: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
 ) -> Any:
     """Return the largest Shannon entropy over the set, S*.
 
@@ -77,6 +89,9 @@ def upper_entropy(
         Also return the certified duality gap, ``(...)``.
     return_distribution : bool, default=False
         Also return the maximising distribution, ``(..., K)``.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------
@@ -113,6 +128,8 @@ def lower_entropy(
     *,
     return_error: Literal[False] = ...,
     return_distribution: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def lower_entropy(
@@ -121,6 +138,8 @@ def lower_entropy(
     *,
     return_error: Literal[False] = ...,
     return_distribution: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def lower_entropy(
@@ -129,10 +148,18 @@ def lower_entropy(
     *,
     return_error: bool = ...,
     return_distribution: bool = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Any: ...
 @set_function()
 def lower_entropy(
-    Q: Any, base: Base = 2, *, return_error: bool = False, return_distribution: bool = False
+    Q: Any,
+    base: Base = 2,
+    *,
+    return_error: bool = False,
+    return_distribution: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
 ) -> Any:
     """Return the smallest Shannon entropy over the set, S_*.
 
@@ -146,6 +173,9 @@ def lower_entropy(
         Also return the certified error, ``(...)``: 0 for hulls.
     return_distribution : bool, default=False
         Also return the minimising distribution, ``(..., K)``.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------

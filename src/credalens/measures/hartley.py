@@ -51,6 +51,8 @@ def generalized_hartley(
     *,
     rtol: float = ...,
     return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def generalized_hartley(
@@ -62,6 +64,8 @@ def generalized_hartley(
     *,
     rtol: float = ...,
     return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def generalized_hartley(
@@ -73,6 +77,8 @@ def generalized_hartley(
     *,
     rtol: float = ...,
     return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Any, Any]: ...
 @set_function()
 def generalized_hartley(
@@ -84,6 +90,8 @@ def generalized_hartley(
     *,
     rtol: float = 0.01,
     return_error: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
 ) -> Any:
     """Return the generalized Hartley measure, ``sum over A of m(A) log |A|``.
 
@@ -110,6 +118,9 @@ def generalized_hartley(
     return_error : bool, default=False
         Also return the standard error, ``(...)``: 0 for the exact sum. For truncated predictions
         (`ConvexHull.from_topk`), plus a bound of what the unlisted classes change.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------

@@ -12,19 +12,39 @@ from credalens.sets import SetLike, set_function
 
 @overload
 def maximum_mean_imprecision(
-    Q: TensorT, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+    Q: TensorT,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def maximum_mean_imprecision(
-    Q: SetLike, distance: str | Distance = ..., *, return_error: Literal[False] = ...
+    Q: SetLike,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def maximum_mean_imprecision(
-    Q: SetLike | TensorT, distance: str | Distance = ..., *, return_error: Literal[True]
+    Q: SetLike | TensorT,
+    distance: str | Distance = ...,
+    *,
+    return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Any, Any]: ...
 @set_function()
 def maximum_mean_imprecision(
-    Q: Any, distance: str | Distance = "tv", *, return_error: bool = False
+    Q: Any,
+    distance: str | Distance = "tv",
+    *,
+    return_error: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
 ) -> Any:
     """Return the largest difference of upper and lower Choquet integrals over the test functions.
 
@@ -39,6 +59,9 @@ def maximum_mean_imprecision(
         Defines the class of test functions; see `total_uncertainty`.
     return_error : bool, default=False
         Also return an upper bound of how far each value is below the maximum, ``(...)``.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------
@@ -87,17 +110,24 @@ def maximum_mean_imprecision(
 
 
 @overload
-def imprecision_bound(Q: TensorT) -> TensorT: ...
+def imprecision_bound(
+    Q: TensorT, *, axis: int | None = ..., class_axis: int | None = ...
+) -> TensorT: ...
 @overload
-def imprecision_bound(Q: SetLike) -> Array: ...
+def imprecision_bound(
+    Q: SetLike, *, axis: int | None = ..., class_axis: int | None = ...
+) -> Array: ...
 @set_function()
-def imprecision_bound(Q: Any) -> Any:
+def imprecision_bound(Q: Any, *, axis: int | None = None, class_axis: int | None = None) -> Any:
     """Return ``1 - sum of the lower class probabilities``, an upper bound of the MMI under TV.
 
     Parameters
     ----------
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------

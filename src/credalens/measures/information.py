@@ -22,18 +22,40 @@ def _part(Q: CredalSet, base: Base, part: int, what: str, return_error: bool) ->
 
 @overload
 def predictive_entropy(
-    Q: TensorT, base: Base = ..., *, return_error: Literal[False] = ...
+    Q: TensorT,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def predictive_entropy(
-    Q: SetLike, base: Base = ..., *, return_error: Literal[False] = ...
+    Q: SetLike,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def predictive_entropy(
-    Q: SetLike | TensorT, base: Base = ..., *, return_error: Literal[True]
+    Q: SetLike | TensorT,
+    base: Base = ...,
+    *,
+    return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Any, Any]: ...
 @set_function()
-def predictive_entropy(Q: Any, base: Base = 2, *, return_error: bool = False) -> Any:
+def predictive_entropy(
+    Q: Any,
+    base: Base = 2,
+    *,
+    return_error: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
+) -> Any:
     """Return the Shannon entropy of the mean of the members, ``H(mean_m p_m)``.
 
     Parameters
@@ -46,6 +68,9 @@ def predictive_entropy(Q: Any, base: Base = 2, *, return_error: bool = False) ->
     return_error : bool, default=False
         Also return the certified error, ``(...)``: 0 except for truncated predictions
         (`ConvexHull.from_topk`).
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------
@@ -68,18 +93,40 @@ def predictive_entropy(Q: Any, base: Base = 2, *, return_error: bool = False) ->
 
 @overload
 def expected_entropy(
-    Q: TensorT, base: Base = ..., *, return_error: Literal[False] = ...
+    Q: TensorT,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def expected_entropy(
-    Q: SetLike, base: Base = ..., *, return_error: Literal[False] = ...
+    Q: SetLike,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def expected_entropy(
-    Q: SetLike | TensorT, base: Base = ..., *, return_error: Literal[True]
+    Q: SetLike | TensorT,
+    base: Base = ...,
+    *,
+    return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Any, Any]: ...
 @set_function()
-def expected_entropy(Q: Any, base: Base = 2, *, return_error: bool = False) -> Any:
+def expected_entropy(
+    Q: Any,
+    base: Base = 2,
+    *,
+    return_error: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
+) -> Any:
     """Return the mean of the Shannon entropies of the members, ``mean_m H(p_m)``.
 
     Parameters
@@ -91,6 +138,9 @@ def expected_entropy(Q: Any, base: Base = 2, *, return_error: bool = False) -> A
     return_error : bool, default=False
         Also return the certified error, ``(...)``: 0 except for truncated predictions
         (`ConvexHull.from_topk`).
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------
@@ -108,18 +158,40 @@ def expected_entropy(Q: Any, base: Base = 2, *, return_error: bool = False) -> A
 
 @overload
 def mutual_information(
-    Q: TensorT, base: Base = ..., *, return_error: Literal[False] = ...
+    Q: TensorT,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> TensorT: ...
 @overload
 def mutual_information(
-    Q: SetLike, base: Base = ..., *, return_error: Literal[False] = ...
+    Q: SetLike,
+    base: Base = ...,
+    *,
+    return_error: Literal[False] = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> Array: ...
 @overload
 def mutual_information(
-    Q: SetLike | TensorT, base: Base = ..., *, return_error: Literal[True]
+    Q: SetLike | TensorT,
+    base: Base = ...,
+    *,
+    return_error: Literal[True],
+    axis: int | None = ...,
+    class_axis: int | None = ...,
 ) -> tuple[Any, Any]: ...
 @set_function()
-def mutual_information(Q: Any, base: Base = 2, *, return_error: bool = False) -> Any:
+def mutual_information(
+    Q: Any,
+    base: Base = 2,
+    *,
+    return_error: bool = False,
+    axis: int | None = None,
+    class_axis: int | None = None,
+) -> Any:
     """Return the mutual information of the label and the member, ``H(mean) - mean H``.
 
     Also known as the Jensen-Shannon divergence of the members, and as BALD.
@@ -133,6 +205,9 @@ def mutual_information(Q: Any, base: Base = 2, *, return_error: bool = False) ->
     return_error : bool, default=False
         Also return the certified error, ``(...)``: 0 except for truncated predictions
         (`ConvexHull.from_topk`).
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------

@@ -40,6 +40,8 @@ def quantify(
     *,
     base: Base = ...,
     random_state: Any = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
     **hartley: Any,
 ) -> Uncertainty: ...
 @overload
@@ -49,6 +51,8 @@ def quantify(
     *,
     base: Base = ...,
     random_state: Any = ...,
+    axis: int | None = ...,
+    class_axis: int | None = ...,
     **hartley: Any,
 ) -> dict[str | Distance, Uncertainty]: ...
 @real_or_set_function(numpy_fast_path=_quantify_array)
@@ -58,6 +62,8 @@ def quantify(
     *,
     base: Base = 2,
     random_state: Any = None,
+    axis: int | None = None,
+    class_axis: int | None = None,
     **hartley: Any,
 ) -> Any:
     """Return total, aleatoric and epistemic uncertainty of each set.
@@ -80,6 +86,9 @@ def quantify(
         Unit of entropies and of the Hartley measure.
     random_state : int, RandomState, Generator or None
         Seed of the Hartley measure if it is sampled (more than about 20 classes).
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
     **hartley
         Further arguments of `generalized_hartley`: ``method``, ``n_samples``, ``rtol``.
 

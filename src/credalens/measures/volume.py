@@ -15,17 +15,20 @@ MAX_CLASSES = 8
 
 
 @overload
-def volume(Q: TensorT) -> TensorT: ...
+def volume(Q: TensorT, *, axis: int | None = ..., class_axis: int | None = ...) -> TensorT: ...
 @overload
-def volume(Q: SetLike) -> Array: ...
+def volume(Q: SetLike, *, axis: int | None = ..., class_axis: int | None = ...) -> Array: ...
 @set_function()
-def volume(Q: Any) -> Any:
+def volume(Q: Any, *, axis: int | None = None, class_axis: int | None = None) -> Any:
     """Return the volume of the set, in the coordinates of all classes but the last.
 
     Parameters
     ----------
     Q : credal set, or array-like of shape (..., M, K)
         An array stands for the convex hulls of its M rows.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in
+        `ConvexHull`.
 
     Returns
     -------

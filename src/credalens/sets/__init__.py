@@ -10,7 +10,7 @@ import credalens.sets.real_normals
 import credalens.sets.real_quantiles
 import credalens.sets.real_samples  # noqa: F401
 from credalens import _backend, _validation
-from credalens.sets.adapters import is_probly
+from credalens.sets.adapters import as_members, is_probly
 from credalens.sets.base import CredalSet
 from credalens.sets.beliefs import BeliefFunction
 from credalens.sets.capacities import LowerProbability
@@ -48,7 +48,13 @@ __all__ = [
 ]
 
 
-def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> CredalSet:
+def as_credal_set(
+    x: Any,
+    *,
+    axis: int | None = None,
+    class_axis: int | None = None,
+    validate: bool | Literal["later"] = True,
+) -> CredalSet:
     """Return `x` if it is a credal set, otherwise the hull of an array ``(..., M, K)``.
 
     Parameters
@@ -58,6 +64,8 @@ def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> Credal
         or arrays, hold one member each, as in `ConvexHull`. A list of arrays ``(..., K)`` raises,
         because it may be one per member, ``numpy.stack(arrays, axis=-2)``, or one per instance,
         ``numpy.stack(arrays)``.
+    axis, class_axis : int, optional
+        Axes of the members and of the classes of an array, if not the last two, as in `ConvexHull`.
     validate : bool or "later", default=True
         As in `ConvexHull`.
 
@@ -71,6 +79,8 @@ def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> Credal
     >>> cl.as_credal_set([[0.5, 0.5], [0.9, 0.1]])
     ConvexHull(batch_shape=(), n_members=2, n_classes=2, dtype=float64)
     """
+    if axis is not None or class_axis is not None:
+        x = arrange(x, axis, class_axis)
     if isinstance(x, CredalSet):
         return x
     if is_probly(x):
@@ -80,12 +90,23 @@ def as_credal_set(x: Any, *, validate: bool | Literal["later"] = True) -> Credal
     return ConvexHull(x, validate=validate)
 
 
+def arrange(x: Any, axis: int | None, class_axis: int | None) -> Any:
+    """Return an array as a view ``(..., M, K)``; raise for a set, which has no such axes."""
+    if isinstance(x, CredalSet | RealHull):
+        _validation.raise_invalid(
+            "axis" if class_axis is None else "class_axis",
+            f"is given for a {type(x).__name__}",
+            "pass the axes of an array when the set is created",
+        )
+    return as_members(x, axis, class_axis=class_axis)
+
+
 def as_hull_or_set(x: Any, *, validate: bool | Literal["later"] = True) -> CredalSet | RealHull:
     """Return `x` if it is a `RealHull`, otherwise as `as_credal_set`."""
     return x if isinstance(x, RealHull) else as_credal_set(x, validate=validate)
 
 
 #: Decorator of functions of credal sets; see `credalens._backend.dispatch`.
-set_function = _backend.set_function(ConvexHull, as_credal_set, _validation.seed)
+set_function = _backend.set_function(ConvexHull, as_credal_set, arrange, _validation.seed)
 #: The same for functions that are also defined for real-valued targets.
-real_or_set_function = _backend.set_function(ConvexHull, as_hull_or_set, _validation.seed)
+real_or_set_function = _backend.set_function(ConvexHull, as_hull_or_set, arrange, _validation.seed)

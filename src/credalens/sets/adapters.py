@@ -19,14 +19,18 @@ from credalens._backend import Array
 
 
 def as_members(
-    x: Any, axis: int | None = None, name: str = "members", last: str = "classes"
+    x: Any,
+    axis: int | None = None,
+    name: str = "members",
+    last: str = "classes",
+    class_axis: int | None = None,
 ) -> Any:
     """Return `x` as one array ``(..., M, K)`` of the library that it came from.
 
-    `axis` is where the members are, by default the last but one; moving it makes a view. Frames,
-    and arrays in a dict, are one per member. A list of arrays ``(..., K)`` may be one per member or
-    one per instance, so that it needs an `axis`: 0 for one per member. `last` is what the last axis
-    has, for errors.
+    `axis` is where the members are, by default before the classes, and `class_axis` where the
+    classes are, by default the last one; moving them makes a view. Frames, and arrays in a dict,
+    are one per member. A list of arrays ``(..., K)`` may be one per member or one per instance, so
+    that it needs an `axis`: 0 for one per member. `last` is what the last axis has, for errors.
     """
     if is_probly(x):
         _validation.raise_invalid(
@@ -36,18 +40,23 @@ def as_members(
         x, axis = list(x.values()), 0 if axis is None else axis
     if isinstance(x, Sequence) and len(x) > 0:
         if all(is_frame(one) for one in x):
-            if axis not in (None, 0):
-                _validation.raise_invalid(
-                    "axis", f"is {axis!r} for a list of frames", "leave it out: a frame is a model"
-                )
+            for argument, value in (("axis", axis), ("class_axis", class_axis)):
+                if value not in (None, 0 if argument == "axis" else -1):
+                    _validation.raise_invalid(
+                        argument,
+                        f"is {value!r} for a list of frames",
+                        "leave it out: a frame is a model, and its columns are classes",
+                    )
             return frame_members(x)
         if all(getattr(one, "ndim", 0) > 0 for one in x):
-            if axis == 0:
+            if axis == 0 and class_axis in (None, -1):
                 return _stacked(x, -2, name)
             if axis is None and is_sequence_of_arrays(x):
                 _raise_ambiguous(x, name)
             x = _stacked(x, 0, name)
-    return x if axis is None else _moved(x, axis, name, last)
+    if axis is None and class_axis is None:
+        return x
+    return _moved(x, axis, class_axis, name, last)
 
 
 def is_sequence_of_arrays(x: Any) -> bool:
@@ -79,24 +88,45 @@ def _stacked(arrays: Sequence[Any], axis: int, name: str) -> Any:
     return library_of(arrays[0]).stack(tuple(arrays), axis)
 
 
-def _moved(x: Any, axis: int, name: str, content: str) -> Any:
-    """Return a view of `x` with the members of `axis` before the last axis, of this content."""
+def _moved(x: Any, axis: int | None, class_axis: int | None, name: str, content: str) -> Any:
+    """Return a view of `x` with the members and then `content` on the last two axes."""
     array = x if hasattr(x, "ndim") else np.asarray(x)
     last = array.ndim - 1
+    classes = last if class_axis is None else _axis(array, class_axis, "class_axis", name, content)
+    if axis is None:
+        if classes == 0:
+            _validation.raise_invalid(
+                "class_axis",
+                f"is {class_axis!r}, the first one of shape {tuple(array.shape)}",
+                "the members are on the axis before it; pass axis=, that of the members",
+            )
+        members = classes - 1
+    else:
+        members = _axis(array, axis, "axis", name, "members", last if class_axis is None else None)
+    if members == classes:
+        where = "the last one of" if class_axis is None else f"as class_axis={class_axis!r}, of"
+        _validation.raise_invalid(
+            "axis",
+            f"is {axis!r}, {where} shape {tuple(array.shape)}",
+            f"the {content} are on {'the last' if class_axis is None else 'this'} axis; pass that "
+            "of the members",
+        )
+    return library_of(array).moveaxis(array, (members, classes), (-2, -1))
+
+
+def _axis(
+    array: Any, axis: Any, argument: str, name: str, content: str, stop: int | None = None
+) -> int:
+    """Return an axis of an array, counted from the first; raise if it does not exist."""
     whole = isinstance(axis, int | np.integer) and not isinstance(axis, bool)
-    if not whole or not -array.ndim <= axis <= last:
+    if not whole or not -array.ndim <= axis < array.ndim:
+        largest = array.ndim if stop is None else stop
         _validation.raise_invalid(
-            "axis",
+            argument,
             f"is {axis!r}, and {name} has shape {tuple(array.shape)}",
-            f"pass the axis of the members, 0 to {max(last - 1, 0)}",
+            f"pass the axis of the {content}, 0 to {max(largest - 1, 0)}",
         )
-    if axis % array.ndim == last:
-        _validation.raise_invalid(
-            "axis",
-            f"is {axis!r}, the last one of shape {tuple(array.shape)}",
-            f"the {content} are on the last axis; pass that of the members",
-        )
-    return library_of(array).moveaxis(array, int(axis), -2)
+    return int(axis) % int(array.ndim)
 
 
 def library_of(array: Any) -> Any:

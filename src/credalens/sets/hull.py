@@ -19,6 +19,7 @@ from credalens._backend import (
     half_kind,
     is_lazy,
     map_instances,
+    plane_runs,
     primitive,
     to_numpy,
 )
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from credalens._protocols import DistanceLike
 
 
+#: Largest games that `tv_planes` solves; see kernels/games/small_games.hpp.
+MAX_GAME_MEMBERS, MAX_GAME_CLASSES, MAX_GAME_SIZE = 16, 24, 256
 #: Tolerance of kernels that validate rows while they read them: slightly stricter than that of
 #: `_validation`, which makes the decision for the rows in between.
 FUSED_CHECK_TOLERANCE = 0.999 * EXACT
@@ -67,9 +70,13 @@ class ConvexHull(HullCosts):
         M probability vectors over K classes for each instance. A sequence of pandas or polars
         frames, and a dict of frames or arrays ``(..., K)``, hold one member each (`from_frames`).
     axis : int, optional
-        Axis of the members, if not the last but one: ``axis=0`` for a stack ``(M, N, K)``, which
-        is not copied, and for a sequence of arrays ``(N, K)``, one per member. A sequence of arrays
-        needs it.
+        Axis of the members, if not the one before the classes: ``axis=0`` for a stack
+        ``(M, N, K)``, which is not copied, and for a sequence of arrays ``(N, K)``, one per member.
+        A sequence of arrays needs it.
+    class_axis : int, optional
+        Axis of the classes, if not the last one: ``axis=0, class_axis=2`` for ``(M, N, K, H, W)``.
+        Both axes are those of the array that is passed, of a sequence of arrays those of its stack.
+        The array is not copied: measures read it in blocks.
     normalize : bool, default=False
         Divide each row by its sum first. Otherwise rows must sum to 1 up to rounding: 1e-3, or
         1e-2 in bfloat16. Rows that miss 1 by more than 1e-6 are divided by their sums, in a copy;
@@ -117,6 +124,7 @@ class ConvexHull(HullCosts):
         members: Any,
         *,
         axis: int | None = None,
+        class_axis: int | None = None,
         normalize: bool = False,
         weights: Any = None,
         mask: Any = None,
@@ -125,8 +133,8 @@ class ConvexHull(HullCosts):
     ) -> None:
         if validate != "later" and isinstance(validate, str):
             _validation.one_of(validate, "validate", ["later"])
-        if type(members) is not np.ndarray or axis is not None:
-            given, members = members, as_members(members, axis)
+        if type(members) is not np.ndarray or axis is not None or class_axis is not None:
+            given, members = members, as_members(members, axis, class_axis=class_axis)
             self._keep_index(given)
             if is_lazy(members) and not is_lazy(given):  # one Dask array per member
                 members = members.rechunk({-2: -1, -1: -1})
@@ -316,11 +324,39 @@ class ConvexHull(HullCosts):
 
         One pass over the data: everything is computed while an instance is in the cache.
         """
+        planes = self._tv_of_planes(epistemic)
+        if planes is not None:
+            return planes
         shapes = [(), (), (), () if epistemic else None, ()]
         total, lower, upper, half, gap = self._run_validating_kernel(
             _kernels.tv_uncertainty, shapes
         )
         return total, lower, upper, half, gap
+
+    def _tv_of_planes(self, epistemic: bool) -> tuple[Any, ...] | None:
+        """Return total variation of small games in images with channels first, read in place."""
+        array = self._arrays[0]
+        M, K = array.shape[-2:]
+        small = M <= MAX_GAME_MEMBERS and K <= MAX_GAME_CLASSES and M * K <= MAX_GAME_SIZE
+        runs = plane_runs(array) if small and not array.flags.c_contiguous else None
+        if runs is None:
+            return None
+        tolerance = -1.0 if "_members" in self.__dict__ else FUSED_CHECK_TOLERANCE
+        n = runs[-1][1]
+        found: list[Any] = [
+            np.empty(n, array.dtype) if i != 3 or epistemic else None for i in range(5)
+        ]
+        for start, stop, planes in runs:
+            parts: list[Any] = [None if x is None else x[start:stop] for x in found]
+            total, lower, upper, half, gap = parts
+            invalid = _kernels.tv_planes(
+                planes, total, lower, upper, half, gap, DEFAULT_THREADS, tolerance
+            )
+            if invalid >= 0:
+                self._members  # noqa: B018  # raises, unless the row is within rounding
+                return None
+        self.__dict__["_members"] = array
+        return tuple(None if x is None else x.reshape(array.shape[:-2]) for x in found)
 
     @primitive("Q->()", native=_hull_native.tv_diameter)
     def tv_diameter(self) -> Any:

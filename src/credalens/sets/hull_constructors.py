@@ -137,6 +137,7 @@ class HullConstructors(HullMembers):
         temperature: float = 1.0,
         *,
         axis: int | None = None,
+        class_axis: int | None = None,
         weights: Any = None,
         mask: Any = None,
         missing: Literal["raise", "allow"] = "raise",
@@ -150,8 +151,8 @@ class HullConstructors(HullMembers):
             excludes a class: its probability is exactly 0. A row needs a finite logit.
         temperature : float, default=1.0
             Divides the logits; positive.
-        axis : int, optional
-            Axis of the members, if not the last but one.
+        axis, class_axis : int, optional
+            Axes of the members and of the classes, if not the last two.
         weights, mask, missing
             As in `ConvexHull`.
 
@@ -171,7 +172,7 @@ class HullConstructors(HullMembers):
         """
         if axis is None and is_sequence_of_arrays(logits):
             axis = 0
-        logits = as_members(logits, axis, "logits")
+        logits = as_members(logits, axis, "logits", class_axis=class_axis)
         temperature = _validation.positive(temperature, "temperature")
         if any(map(is_lazy, (logits, weights, mask))):
             build = partial(cls.from_logits, temperature=temperature, missing=missing)
