@@ -269,8 +269,7 @@ def set_function(
                 backend = Q.backend
                 if backend is NUMPY:
                     result = function(Q, *args[1:], **kwargs)
-                    double = type(given) is np.ndarray and given.dtype == np.float64
-                    return result if double and given.ndim > 2 else _finish(result, Q)
+                    return result if _has_finished_results(Q) else _finish(result, Q)
                 if backend.placement == "lazy" or backend.ragged:
                     if "random_state" in signature.parameters:
                         bound = signature.bind(*args, **kwargs)
@@ -326,6 +325,13 @@ def _attach(result: Any, **values: Any) -> None:
             _attach(getattr(result, field.name), **values)
         known = {name: x for name, x in values.items() if x is not None and hasattr(result, name)}
         vars(result).update(known)
+
+
+def _has_finished_results(Q: Any) -> bool:
+    """Return whether queries return results as `_finish` does: of a float64 batch, unlabelled."""
+    if Q.index is not None or Q.may_lack_members:
+        return False
+    return Q.dtype.type is np.float64 and bool(Q.batch_shape)
 
 
 def _finish(result: Any, Q: Any) -> Any:
