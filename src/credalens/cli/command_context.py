@@ -29,6 +29,8 @@ OPTIONS = {
     "review_share": "--reject",
     "target_accuracy": "--target-accuracy",
     "path": "-o",
+    "host": "--host",
+    "port": "--port",
 }
 
 

@@ -69,6 +69,7 @@ class _Commands(LazyGroup):
         "diagnose": "Find models that distort the uncertainty.",
         "decide": "Decide for every row: an action, and the labels that remain possible.",
         "pick": "List the rows to hand to a person, with reasons.",
+        "serve": "Apply a policy to the predictions of HTTP requests.",
         "explore": "Write a page on which predictions are moved and measured.",
         "axioms": "Search for credal sets on which a measure violates an axiom.",
         "doctor": "Print versions, instruction set, threads and installed extras.",

@@ -10,6 +10,7 @@ EXTRAS = {
     "cli": ("typer", "rich", "pyarrow"),
     "report": ("vl_convert",),
     "files": ("h5py", "ml_dtypes", "safetensors"),
+    "serve": ("uvicorn", "httptools", "orjson", "prometheus_client"),
     "dask": ("dask", "distributed", "zarr"),
     "torch": ("torch",),
     "wasserstein": ("ot",),
