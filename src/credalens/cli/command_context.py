@@ -14,6 +14,7 @@ import typer
 
 from credalens._extras import require
 from credalens._files import FIXES, format_os_error
+from credalens._memory import VARIABLE, parse_size
 
 #: Errors whose message describes a problem with the input, the options or the system. pyarrow
 #: raises NotImplementedError for column types that it cannot convert.
@@ -36,7 +37,12 @@ OPTIONS = {
 
 @contextmanager
 def command_context(
-    *, debug: bool = False, quiet: bool = False, threads: int | None = None, resumes: bool = False
+    *,
+    debug: bool = False,
+    quiet: bool = False,
+    threads: int | None = None,
+    resumes: bool = False,
+    max_memory: str | None = None,
 ) -> Iterator[None]:
     """Run a command; report an error in one line on stderr and exit with code 2.
 
@@ -50,6 +56,8 @@ def command_context(
         Number of threads of the kernels and of pyarrow.
     resumes : bool
         The command continues an interrupted run when it is started again.
+    max_memory : str, optional
+        Limit of the memory that the sizes in a file may ask for, such as ``"8G"``.
     """
 
     def print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -60,7 +68,8 @@ def command_context(
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = print_warning
         try:
-            yield
+            with _memory_limit(max_memory):
+                yield
             sys.stdout.flush()
         except BrokenPipeError:
             _discard_stdout()  # the reader of the pipe has closed it
@@ -93,20 +102,37 @@ def _open_streams() -> Iterator[None]:
 
 
 @contextmanager
+def _memory_limit(size: str | None) -> Iterator[None]:
+    """Set the limit in the environment, which processes on this machine inherit."""
+    if size is not None:
+        parse_size(size, "--max-memory")
+        with _environment(VARIABLE, size):
+            yield
+    else:
+        yield
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    previous = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if previous is not None:
+            os.environ[name] = previous
+
+
+@contextmanager
 def _thread_limit(threads: int | None) -> Iterator[None]:
     if threads is None:
         yield
         return
     pyarrow = require("pyarrow", "cli")
-    previous = os.environ.get("CREDALENS_NUM_THREADS")
-    os.environ["CREDALENS_NUM_THREADS"] = str(threads)
     pyarrow.set_cpu_count(threads)
-    try:
+    with _environment("CREDALENS_NUM_THREADS", str(threads)):
         yield
-    finally:
-        del os.environ["CREDALENS_NUM_THREADS"]
-        if previous is not None:
-            os.environ["CREDALENS_NUM_THREADS"] = previous
 
 
 def _discard_stdout() -> None:

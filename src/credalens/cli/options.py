@@ -188,6 +188,15 @@ class CommonOptions:
     threads: Annotated[
         int | None, typer.Option(min=1, help="Number of threads.", show_default="all cores")
     ] = None
+    max_memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Largest memory that the sizes stated in a file may need at once, e.g. 8G: an "
+            "array or a row that needs more is refused before it is read. Also: "
+            "CREDALENS_MAX_MEMORY.",
+            show_default="2G",
+        ),
+    ] = None
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Describe the inputs.")] = False
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings.")
@@ -196,7 +205,9 @@ class CommonOptions:
 
     def context(self) -> AbstractContextManager[None]:
         """Return the context in which the command runs."""
-        return command_context(debug=self.debug, quiet=self.quiet, threads=self.threads)
+        return command_context(
+            debug=self.debug, quiet=self.quiet, threads=self.threads, max_memory=self.max_memory
+        )
 
 
 #: The option of `pick` and `report`.

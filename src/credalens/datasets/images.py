@@ -11,12 +11,13 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn, cast
 
 import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array
+from credalens._memory import VARIABLE, above_limit, format_size
 from credalens.datasets.dat import MalformedFileError
 from credalens.datasets.keel import MissingDatasetError
 
@@ -69,26 +70,45 @@ def read_idx(path: str | Path) -> Array:
     array([7, 1, 4], dtype=uint8)
     """
     path = Path(path)
-    raw = path.read_bytes()
-    if raw[:2] == b"\x1f\x8b":
-        try:
-            raw = gzip.decompress(raw)
-        except (EOFError, OSError, zlib.error) as error:
-            _fail(path, f"is a damaged or truncated gzip file ({error})")
+    with path.open("rb") as file:
+        is_gzip = file.read(2) == b"\x1f\x8b"
+    try:
+        # A header states the size, so that not all of a damaged file is decompressed.
+        with gzip.open(path) if is_gzip else path.open("rb") as content:
+            held = None if is_gzip else path.stat().st_size
+            return _read_idx_stream(path, cast(IO[bytes], content), held)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        _fail(path, f"is a damaged or truncated gzip file ({error})")
+
+
+def _read_idx_stream(path: Path, file: IO[bytes], held: int | None) -> Array:
+    """Read a stream of `held` bytes, None if it is compressed."""
+    raw = file.read(4)
     kind, rank = (raw[2], raw[3]) if len(raw) >= 4 else (0, 0)
     if raw[:2] != b"\0\0" or kind not in IDX_DTYPES or rank > MAX_RANK:
         fix = "an IDX file begins with 00 00, a dtype (08, 09, 0b, 0c, 0d or 0e) and a rank"
         _fail(path, f"begins with the bytes {raw[:4].hex(' ') or '(none)'}", fix)
     start = 4 + 4 * rank
+    raw += file.read(start - 4)
     if len(raw) < start:
         _fail(path, f"has {len(raw)} bytes, its header of rank {rank} alone has {start}")
     shape = struct.unpack(f">{rank}I", raw[4:start])
     dtype = np.dtype(IDX_DTYPES[kind])
     expected = start + math.prod(shape) * dtype.itemsize
-    if len(raw) != expected:
-        many = "too few" if len(raw) < expected else "too many"
+    found = None if held is not None else above_limit(2 * expected)  # also in native byte order
+    if found is not None:
+        fix = f"check the file, or set {VARIABLE}={format_size(2 * expected)}"
+        _fail(path, f"shape {shape} of {dtype.name} {found[0]}", fix)
+    more = b""
+    if held is None or held == expected:
+        raw += file.read(expected - start)
+        more = file.read(1 << 16)
+        held = len(raw) + len(more)
+    if held != expected:
+        count = f"{'more than ' if len(more) == 1 << 16 else ''}{held}"
+        many = "too many" if held > expected else "too few"
         what = f"{many} for shape {shape} of {dtype.name}: expected {expected}"
-        _fail(path, f"has {len(raw)} bytes, {what}")
+        _fail(path, f"has {count} bytes, {what}")
     return np.frombuffer(raw, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
 
 

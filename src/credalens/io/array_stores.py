@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import io
+import math
+import os
 import struct
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from credalens._backend import Array
 from credalens._extras import require
+from credalens.io.limits import check_memory, check_stored
 from credalens.io.npy import NpyReader
 from credalens.io.source import raise_file_error
 from credalens.io.streams import ByteStream
+from credalens.io.zarr_metadata import check_metadata, missing_chunk
 
 #: Reads a range along the axis of the rows; ranges are consecutive.
 Reader = Callable[[int, int], Array]
@@ -55,6 +60,10 @@ class ArrayStore(ABC):
     def chunk_rows(self, name: str, axis: int) -> int:
         """Return how many rows are stored together."""
         return 1
+
+    def check_complete(self, name: str | None) -> None:
+        """Raise `PredictionFileError` if a part of an array does not exist."""
+        return
 
 
 class NpyStore(ArrayStore):
@@ -145,10 +154,14 @@ class NpzStore(ArrayStore):
 
 
 class ZarrStore(ArrayStore):
-    """A Zarr array, or the arrays of a Zarr group."""
+    """A Zarr array, or the arrays of a Zarr group.
+
+    Its metadata are checked before anything is decoded, since a codec may run code.
+    """
 
     def __init__(self, path: str, stream: ByteStream | None = None) -> None:
         self.path = path
+        check_metadata(path)
         node = self._node()
         arrays = {"": node} if hasattr(node, "shape") else dict(node.arrays())
         self.arrays = {
@@ -169,8 +182,24 @@ class ZarrStore(ArrayStore):
     def chunk_rows(self, name: str, axis: int) -> int:
         """Return how many rows are stored together."""
         array = self._array(name)
-        # A shard is the unit of reading where chunks are packed into shards.
-        return int((getattr(array, "shards", None) or array.chunks)[axis])
+        return int(_stored_chunks(array)[axis])
+
+    def check_complete(self, name: str | None) -> None:
+        """Raise `PredictionFileError` for a chunk that is lost, which Zarr reads as fill values."""
+        if name is None:
+            return
+        array = self._array(name)
+        chunks = _stored_chunks(array)
+        where = f"a chunk {tuple(chunks)} of {name or 'the array'}"
+        check_memory(self.path, where, math.prod(chunks) * np.dtype(array.dtype).itemsize)
+        missing = missing_chunk(Path(self.path, name), array, chunks)
+        if missing is not None:
+            raise_file_error(
+                self.path,
+                f"the chunk {f'{name}/' if name else ''}{missing} does not exist",
+                "copy it again, or write all chunks: zarr.config.set({'array.write_empty_chunks': "
+                "True})",
+            )
 
 
 class Hdf5Store(ArrayStore):
@@ -196,6 +225,9 @@ class Hdf5Store(ArrayStore):
     def reader(self, stack: ExitStack, name: str, axis: int, start: int) -> Reader:
         """Return a function that reads ranges, see `ArrayStore.reader`."""
         dataset = stack.enter_context(self._h5py.File(self.path, "r"))[name]
+        if dataset.chunks is not None:
+            size = math.prod(dataset.chunks) * dataset.dtype.itemsize
+            check_memory(self.path, f"a chunk {dataset.chunks} of {name}", size)
         if self._h5py.check_string_dtype(dataset.dtype) is not None:
             dataset = dataset.asstr()
         return _slicer(dataset, axis)
@@ -205,6 +237,25 @@ class Hdf5Store(ArrayStore):
         with self._h5py.File(self.path, "r") as file:
             chunks = file[name].chunks
         return 1 if chunks is None else int(chunks[axis])
+
+    def check_complete(self, name: str | None) -> None:
+        """Raise `PredictionFileError` for a dataset or a chunk that was never written."""
+        if name is None:
+            return
+        with self._h5py.File(self.path, "r") as file:
+            dataset = file[name]
+            if dataset.is_virtual:
+                return
+            written = dataset.id.get_storage_size() > 0 or dataset.external is not None
+            if written and dataset.chunks is not None:
+                sizes = zip(dataset.shape, dataset.chunks, strict=True)
+                expected = math.prod(-(-size // chunk) for size, chunk in sizes)
+                found = dataset.id.get_num_chunks()
+                if found < expected:
+                    problem = f"{name} has {found} of {expected} chunks"
+                    raise_file_error(self.path, problem, "write all of its rows")
+            if not written:
+                raise_file_error(self.path, f"{name} was never written", "write its rows")
 
 
 class SafetensorsStore(ArrayStore):
@@ -273,6 +324,9 @@ class TorchStore(ArrayStore):
         tensors = {k: v for k, v in _leaves(found) if isinstance(v, torch.Tensor)}
         if isinstance(found, list | tuple):
             self._check_list([t for t in tensors.values() if t.ndim == 2 and t.shape[1] > 1])
+        held = os.path.getsize(self.path)
+        for name, t in tensors.items():  # sparse tensors, and those that repeat their values
+            check_stored(self.path, name or "the tensor", t.numel() * t.element_size(), held)
         dense = {name: t.detach().to_dense() for name, t in tensors.items()}
         return {name: t for name, t in dense.items() if t.ndim and not t.is_complex()}
 
@@ -300,6 +354,11 @@ def _leaves(found: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         return
     for key, value in found.items():
         yield from _leaves(value, f"{prefix}/{key}" if prefix else str(key))
+
+
+def _stored_chunks(array: Any) -> tuple[int, ...]:
+    """Return the shape of what is read at once: a shard where chunks are packed into shards."""
+    return tuple(getattr(array, "shards", None) or array.chunks)
 
 
 def _slicer(array: Any, axis: int) -> Reader:

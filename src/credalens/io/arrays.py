@@ -12,6 +12,7 @@ from credalens._backend import Array
 from credalens._row_kinds import BFLOAT16_ROUNDING
 from credalens.io import array_stores
 from credalens.io.array_choice import axes_with_rows, choose_arrays, content_of
+from credalens.io.limits import check_row, check_shape
 from credalens.io.source import ARRAY_OPTIONS, Block, ReadOptions, Source
 from credalens.io.streams import ByteStream
 
@@ -29,14 +30,19 @@ class ArraySource(Source):
     def __init__(self, path: str, options: ReadOptions, stream: ByteStream | None = None) -> None:
         self.path = path
         self._store = type(self).store_type(path, stream)
+        for name, stored in self._store.arrays.items():
+            check_shape(path, name, stored.shape, stored.dtype.itemsize)
         self._chosen = chosen = choose_arrays(self._store, options)
         info = self._store.arrays[chosen.predictions]
+        for used in (chosen.predictions, chosen.labels, chosen.ids, chosen.class_names):
+            self._store.check_complete(used)
         self.content = content_of(chosen.predictions)
         #: Shape and names of the axes, as stored.
         self.shape, self.axes = info.shape, chosen.axes
         sizes = dict(zip(chosen.axes, info.shape, strict=True))
         self.n_rows = self.expected_rows = sizes["rows"]
         self.n_members, self.n_classes = sizes.get("models", 1), sizes.get("classes", 1)
+        check_row(path, self.n_members, self.n_classes)
         self._row_axis = chosen.axes.index("rows")
         self.has_labels, self.id_name = chosen.labels is not None, chosen.ids
         self.notes = chosen.notes
@@ -59,6 +65,8 @@ class ArraySource(Source):
     def read_columns(cls, path: str, names: Sequence[str]) -> list[Array]:
         """Return arrays."""
         store = cls.store_type(path)
+        for name in names:
+            store.check_complete(name)
         return [np.asarray(store.load(name)) for name in names]
 
     def raw_blocks(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:

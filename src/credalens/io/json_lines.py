@@ -12,8 +12,10 @@ import numpy as np
 
 from credalens._backend import Array
 from credalens._extras import require
+from credalens._memory import max_memory
 from credalens._row_kinds import row_kind
 from credalens.io.arrow_rows import ArrowRows, read_columns
+from credalens.io.limits import read_whole
 from credalens.io.lines import read_head, whole_lines
 from credalens.io.source import (
     COLUMN_OPTIONS,
@@ -30,8 +32,8 @@ arrow_json = require("pyarrow.json", "cli")
 
 #: The name of the only column of lines that are lists.
 LISTS = "probs"
-#: Largest ``.json`` file, which is held in memory.
-MAX_JSON_BYTES = 1 << 30
+#: Bytes in memory for each byte of a ``.json`` file, which is parsed as a whole.
+JSON_EXPANSION = 8
 FIX = "write one JSON object per line"
 
 
@@ -58,9 +60,11 @@ def _open(path: str, stream: ByteStream, stack: ExitStack) -> IO[bytes]:
     file = stream.open(stack)
     if format_suffix(path) != ".json":
         return file
-    data = file.read(MAX_JSON_BYTES + 1)
-    if len(data) > MAX_JSON_BYTES:
-        raise_file_error(path, f"has more than {MAX_JSON_BYTES} bytes", "write it as .jsonl")
+    most = max_memory() // JSON_EXPANSION
+    data = file.read(most + 1)
+    if len(data) > most:
+        fix = "write it as .jsonl, or pass a larger --max-memory"
+        raise_file_error(path, f"has more than {most} bytes", fix)
     try:
         found = json.loads(data)
     except ValueError:
@@ -120,7 +124,7 @@ class JsonLinesSource(Source):
     def read_columns(cls, path: str, names: Sequence[str]) -> list[Array]:
         """Return fields of all records."""
         with ExitStack() as stack:
-            table = _table(_open(path, ByteStream(path), stack).read())
+            table = _table(read_whole(path, _open(path, ByteStream(path), stack)))
         return read_columns(table, names)
 
     def raw_blocks(self, rows: int, start: int, stop: int | None) -> Iterator[Block]:

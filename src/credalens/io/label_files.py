@@ -20,6 +20,7 @@ from credalens.io.columns import (
 )
 from credalens.io.formats import FORMATS, column_names, source_class
 from credalens.io.labels import LabelTable
+from credalens.io.limits import read_whole
 from credalens.io.source import find_names, raise_file_error, read_errors
 from credalens.io.streams import ByteStream, format_suffix
 from credalens.io.text_layout import is_number
@@ -82,7 +83,7 @@ def read_labels(path: str, options: LabelOptions | None = None) -> LabelTable:
 
 def _read_lines(path: str, classes: Sequence[str]) -> Array:
     with ExitStack() as stack:
-        text = ByteStream(path).open(stack).read()
+        text = read_whole(path, ByteStream(path).open(stack))
     lines = [line for line in text.decode("utf-8-sig").split("\n") if line.strip()]
     if lines and find_known(lines[:1], LABEL_NAMES) and lines[0].strip() not in classes:
         lines = lines[1:]

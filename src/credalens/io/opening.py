@@ -17,6 +17,7 @@ from credalens.io.ensemble import Ensemble, raise_label_count_error
 from credalens.io.formats import expand, open_source
 from credalens.io.label_files import LabelOptions, raise_no_columns, read_labels
 from credalens.io.labels import LabelFile, LabelTable
+from credalens.io.limits import check_row
 from credalens.io.source import ReadOptions, Source
 from credalens.io.streams import file_stem
 from credalens.io.values import SIGMOID_NOTE, ValueOptions
@@ -132,6 +133,7 @@ def open_ensemble(
     check_options(sources, options, values)
     check_shapes(sources, missing, join=not labels_on_disk)
     n_classes = max(sources[0].n_classes, 2)
+    check_row(sources[0].path, sum(source.n_members for source in sources), n_classes)
     known, orders, notes = common_classes(sources, class_names, n_classes)
     truth: LabelTable | LabelFile | None = None
     if labels is not None:

@@ -14,6 +14,7 @@ from credalens._backend import Array
 from credalens._extras import require
 from credalens.io.array_choice import known_names
 from credalens.io.arrow_rows import SAMPLE_BYTES, SAMPLE_ROWS, ArrowRows, depth_of, read_columns
+from credalens.io.limits import check_memory, check_stored
 from credalens.io.source import (
     COLUMN_OPTIONS,
     Block,
@@ -74,6 +75,7 @@ class ParquetSource(Source):
             with read_errors(name), open_parquet(name) as file:
                 if not file.metadata.num_rows:
                     continue
+                _check_sizes(name, file)
                 if self._files:
                     self._check_schema(name, file.schema_arrow)
                 else:
@@ -150,6 +152,34 @@ class ParquetSource(Source):
     def row_ranges(self, start: int, stop: int) -> list[tuple[str, int, int]]:
         """Return the files that contain the rows ``start:stop``, each with its range of rows."""
         return [(f.path, f.clip(start), f.clip(stop)) for f in self._between(start, stop)]
+
+
+def _check_sizes(path: str, file: Any) -> None:
+    """Raise an error if a column of few bytes states a very large size.
+
+    Values of columns without lists are decoded in batches, those of one row with lists at once.
+    """
+    for field in file.schema_arrow:
+        check_memory(path, f"a row of the column {field.name!r}", _fixed_size(field.type))
+    metadata = file.metadata
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        for j in range(group.num_columns):
+            column = group.column(j)
+            what, stored = f"the column {column.path_in_schema!r}", column.total_compressed_size
+            size = column.total_uncompressed_size
+            if column.num_values > group.num_rows:
+                size = max(size, 8 * column.num_values)
+            check_stored(path, what, size, stored)
+
+
+def _fixed_size(kind: Any) -> int:
+    """Return the bytes of a value of a type, as far as the type determines them."""
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _fixed_size(kind.value_type)
+    if pa.types.is_fixed_size_binary(kind):
+        return int(kind.byte_width)
+    return 8
 
 
 def merge_bounds(bounds: Iterator[int], rows: int) -> list[int]:

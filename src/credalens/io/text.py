@@ -12,6 +12,7 @@ import numpy as np
 from credalens._backend import Array
 from credalens._extras import require
 from credalens.io.columns import assign_columns
+from credalens.io.limits import read_whole
 from credalens.io.lines import read_head, whole_lines
 from credalens.io.source import (
     COLUMN_OPTIONS,
@@ -99,7 +100,7 @@ class TextSource(Source):
         stream = ByteStream(path)
         layout, _ = _layout(path, stream, ReadOptions(header=header is None))
         with ExitStack() as stack:
-            text = stream.open(stack).read()
+            text = read_whole(path, stream.open(stack))
         types = dict.fromkeys(names, pa.string())
         table = _parse(_rows_of(text, layout), layout, header or layout.names, types)
         return [table[name].to_numpy() for name in names]
