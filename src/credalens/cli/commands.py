@@ -71,6 +71,7 @@ class _Commands(LazyGroup):
         "map": "Write maps of the uncertainty of segmentation models.",
         "pick": "List the rows to hand to a person, with reasons.",
         "serve": "Apply a policy to the predictions of HTTP requests.",
+        "monitor": "Compare new scores with a reference; exit with code 3 on an alarm.",
         "explore": "Write a page on which predictions are moved and measured.",
         "axioms": "Search for credal sets on which a measure violates an axiom.",
         "doctor": "Print versions, instruction set, threads and installed extras.",
