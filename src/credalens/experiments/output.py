@@ -28,6 +28,7 @@ TITLES = {
     "findings": "what we learnt from the paper",
     "scores": "all families as rankings of errors",
     "human-labels": "the aleatoric interval and annotators",
+    "repair": "checks of the sets before and after",
 }
 
 

@@ -10,7 +10,7 @@ from credalens.experiments.output import bullets, provenance, write_text
 
 #: The pages of the overview, in order.
 ORDER = ("table1", "table2", "spaces", "figure1", "figure2", "figure3", "figure4", "axioms",
-         "scores", "human-labels", "findings")  # fmt: skip
+         "scores", "human-labels", "repair", "findings")  # fmt: skip
 #: Pages that have no paragraph in the overview, with a sentence instead.
 SENTENCES = {
     "figure1": "The geometry of the three uncertainties, drawn from computed values: each arrow "

@@ -22,8 +22,13 @@ from credalens.validity.reliability_diagram import Reliability, reliability
 from credalens.validity.repair_report import member_names
 from credalens.validity.top_label_sums import TopLabelSums, confidence_verdicts
 
-#: Instances that the test compares with each other, times classes, and at least; see `block_size`.
+#: Instances that the test compares with each other, times classes, and at least.
 BLOCK_NUMBERS, SMALLEST_BLOCK = 50_000, 500
+
+
+def block_size(n_classes: int) -> int:
+    """Return the number of instances that the test compares with each other."""
+    return max(SMALLEST_BLOCK, BLOCK_NUMBERS // n_classes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +190,7 @@ def assess(
             labels,
             "predictions",
             n_resamples=n_resamples,
-            block_size=max(SMALLEST_BLOCK, BLOCK_NUMBERS // hull.n_classes),
+            block_size=block_size(hull.n_classes),
             level=level,
             random_state=random_state,
         ),

@@ -72,8 +72,9 @@ class Inputs:
             Step("table1"),
             Step("figure1"),
             Step("axioms"),
-            self._figure2(),
+            self._on_networks("figure2"),
             self._human_labels(),
+            self._on_networks("repair"),
             *self._trained(),
             Step("table2", table2, no_keel),
             Step("spaces", ["--store", str(self.work / "spaces"), *complete, *keel], no_keel),
@@ -82,11 +83,11 @@ class Inputs:
             Step("findings"),
         ]
 
-    def _figure2(self) -> Step:
+    def _on_networks(self, name: str) -> Step:
         named = {"CIFAR-10": self.cifar10, "CIFAR-100": self.cifar100}
         given = [f"{name}={folder}" for name, folder in named.items() if folder]
         arguments = [word for text in given for word in ("--predictions", text)]
-        return Step("figure2", arguments, "" if given else "pass --cifar10 or --cifar100")
+        return Step(name, arguments, "" if given else "pass --cifar10 or --cifar100")
 
     def _human_labels(self) -> Step:
         arguments = ["--predictions", str(self.cifar10), "--annotators", str(self.annotators)]

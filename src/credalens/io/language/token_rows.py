@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -62,8 +63,7 @@ class TokenRows:
             known = self.compared[own]
             inside = rows[i:j] - start
             for m, member in enumerate(known.members.tolist()):
-                tokens = self.records.records[own].members[member]
-                assert tokens is not None  # noqa: S101  # compared members are present
+                tokens = self._tokens(own, member)
                 parts.append((tokens, slice(i, j), known.tokens[inside, m], m))
         width = max(tokens.ids.shape[1] for tokens, *_ in parts)
         ids = np.full((len(rows), count, width), -1, np.int64)
@@ -72,6 +72,10 @@ class TokenRows:
             k = tokens.ids.shape[1]
             ids[at, m, :k], probs[at, m, :k] = tokens.ids[index], tokens.probs[index]
         return self._checked(rows, self.records.vocabulary.placed(ids), probs)
+
+    def _tokens(self, record: int, member: int) -> Tokens:
+        """Return the tokens of a member that is compared, which is therefore present."""
+        return cast("Tokens", self.records.records[record].members[member])
 
     def _checked(self, rows: Array, ids: Array, probs: Array) -> TopKHull:
         K = self.n_classes or ANY_SIZE
@@ -96,8 +100,7 @@ class TokenRows:
         """Raise the error for a member of a row, with the line that it is from."""
         own = int(self.record[row])
         member = int(self.compared[own].members[m])
-        tokens = self.records.records[own].members[member]
-        assert tokens is not None  # noqa: S101
+        tokens = self._tokens(own, member)
         at = f"line {tokens.line}, token {self.position[row]} (zero-based):"
         raise_file_error(tokens.path, f"{at} {problem}", fix)
 
