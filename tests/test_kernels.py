@@ -599,6 +599,19 @@ def test_at_once():
     for other in others:
         assert _kernels.call_whole_array(kernel, other, shapes, 1 << 20, (7, "x")) is None
     assert _kernels.call_whole_array(kernel, P, shapes, P.nbytes - 1, (7, "x")) is None
+    rows, numbers = P[:, 0].copy(), np.arange(4.0)
+
+    def several(first, second, value, *rest):
+        assert (first is rows, second is numbers, value.shape, rest) == (True, True, (4,), ("x",))
+
+    assert _kernels.call_whole_array(several, (rows, numbers), [()], 1 << 20, ("x",)) is not None
+    others = [
+        (rows, numbers[:3]), (rows, numbers[::-1]), (rows.astype(np.float32), numbers),
+        (rows, np.arange(4)), (rows, 1.0), (np.float64(1), numbers), (rows.T, numbers), (),
+        (rows[:0], numbers[:0]),
+    ]  # fmt: skip
+    for other in others:
+        assert _kernels.call_whole_array(several, other, [()], 1 << 20, ("x",)) is None
     with pytest.raises(ZeroDivisionError):
         _kernels.call_whole_array(lambda block: 1 / 0, P, (), 1 << 20)
     with pytest.raises(ValueError, match="too many arguments"):

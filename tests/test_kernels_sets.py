@@ -559,7 +559,74 @@ def test_levels_that_take_many_steps(K):
     assert (np.nanmax(level, axis=1) == np.nanmin(level, axis=1)).all()
 
 
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 48, 49, 55, 130])
+@pytest.mark.parametrize("ball", [True, False])
+def test_total_variation_of_neighbourhoods(ball, K):
+    n = 37
+    center, size = neighbours(n, K, K)
+    found, again = np.full((3, n), np.nan), np.full((2, n), np.nan)
+    _kernels.neighbourhood_tv(center, size, *found, ball, 2)
+    _kernels.neighbourhood_tv(center, size, *again, None, ball, 2)
+    assert_array_equal(found[:2], again)
+    for i, (p, s) in enumerate(zip(center, size, strict=True)):
+        top = p.max() if ball else (1 - s) * p.max()
+        low, high = (max(top - s, 0), min(top + s, 1)) if ball else (top, min(top + s, 1))
+        game = max(-water_level(-p, s) if ball else top, 1 / K)
+        expected = (0, 0, 0) if K == 1 else (1 - low, 1 - high, 1 - game)
+        assert_allclose(found[:, i], expected, rtol=0, atol=4e-15)
+        assert found[1, i] <= found[2, i] <= found[0, i]
+        alone = np.full((3, 1), np.nan)
+        _kernels.neighbourhood_tv(center[i : i + 1], size[i : i + 1], *alone, ball, 1)
+        assert_array_equal(alone[:, 0], found[:, i])
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17, 130])
+def test_total_variation_of_boxes(K):
+    low, high = ends_of(reach(*boxes(37, K, seed=K))[1])
+    game, found = np.full(37, np.nan), np.full((3, 37), np.nan)
+    _kernels.box_minimax(low, high, game, 2)
+    _kernels.box_tv(low, high, *found, 2)
+    expected = np.stack([1 - low.max(axis=1), 1 - high.max(axis=1), 1 - game]) * (K > 1)
+    assert_allclose(found, expected, rtol=0, atol=1e-15)
+    assert (np.diff(found[[1, 2, 0]], axis=0) >= 0).all()
+
+
 # ---------------------------------------------------------------- sums over events
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 9, 10, 11])
+def test_diameters_and_hartley_measures(K):
+    low, high = ends_of(reach(*boxes(11, K, seed=K))[1])
+    center, size = neighbours(11, K, K)
+    weights = np.r_[0.0, np.random.default_rng(K).random(K - 1), 0.0]
+    least, most = np.full((2, 11), np.nan)
+    value = np.full(11, np.nan)
+
+    def events(w):
+        return np.array([event_weights(row) for row in w])
+
+    def hartley(additive, w, threshold):
+        sizes = [bin(a).count("1") for a in range(1 << K)]
+        excess = np.maximum(events(w) - threshold[:, None], 0.0) * weights[sizes]
+        return np.maximum(additive * math.log2(K) - excess.sum(axis=1), 0.0)
+
+    widths, cap = high - low, np.minimum(high.sum(axis=1) - 1, 1 - low.sum(axis=1))
+    sums = events(widths)
+    literal = np.minimum(np.minimum(sums, sums[:, -1:] - sums), np.maximum(cap, 0)[:, None])
+    _kernels.box_diameter(low, high, least, most, 2)
+    assert_allclose(least, literal.max(axis=1), rtol=0, atol=1e-14)
+    assert_array_equal(least, most)
+    _kernels.box_hartley(low, high, value, weights, 2)
+    expected = hartley(1 - low.sum(axis=1), widths, np.maximum(high.sum(axis=1) - 1, 0.0))
+    assert_allclose(value, expected, rtol=1e-12, atol=1e-12)
+
+    sums = events(center)
+    smaller = np.minimum(np.minimum(sums, 1 - sums), size[:, None]).max(axis=1)
+    _kernels.ball_diameter(center, size, least, most, 2)
+    assert_allclose(least, np.minimum(size + smaller, 1) * (K > 1), rtol=0, atol=1e-14)
+    assert_array_equal(least, most)
+    _kernels.ball_hartley(center, size, value, weights, 2)
+    assert_allclose(value, hartley(1.0, center, size), rtol=1e-12, atol=1e-12)
 
 
 def weighted(n, K, seed=0):

@@ -64,6 +64,62 @@ void bind_boxes(nb::module_& m) {
         "low"_a, "high"_a, "value"_a, "threads"_a);
 
     m.def(
+        "box_tv",
+        [](Rows<double> low, Rows<double> high, Out1 total, Out1 lower, Out1 upper, int threads) {
+            nb::gil_scoped_release release;
+            box_tv(low.data(), high.data(), low.shape(0), axis_size(low, 1), total.data(),
+                   lower.data(), upper.data(), threads);
+        },
+        "low"_a, "high"_a, "total"_a, "lower"_a, "upper"_a, "threads"_a);
+
+    m.def(
+        "box_diameter",
+        [](Rows<double> low, Rows<double> high, Out1 least, Out1 most, int threads) {
+            nb::gil_scoped_release release;
+            box_diameter(low.data(), high.data(), low.shape(0), axis_size(low, 1), least.data(),
+                         most.data(), threads);
+        },
+        "low"_a, "high"_a, "least"_a, "most"_a, "threads"_a);
+
+    m.def(
+        "box_hartley",
+        [](Rows<double> low, Rows<double> high, Out1 value, Vector size_weights, int threads) {
+            nb::gil_scoped_release release;
+            box_hartley(low.data(), high.data(), low.shape(0), axis_size(low, 1),
+                        size_weights.data(), value.data(), threads);
+        },
+        "low"_a, "high"_a, "value"_a, "size_weights"_a, "threads"_a);
+
+    m.def(
+        "neighbourhood_tv",
+        [](Rows<double> center, Vector size, Out1 total, Out1 lower, std::optional<Out1> upper,
+           bool ball, int threads) {
+            nb::gil_scoped_release release;
+            neighbourhood_tv(ball ? Neighbourhood::ball : Neighbourhood::contamination,
+                             center.data(), size.data(), center.shape(0), axis_size(center, 1),
+                             total.data(), lower.data(), data_or_null(upper), threads);
+        },
+        "center"_a, "size"_a, "total"_a, "lower"_a, optional("upper"), "ball"_a, "threads"_a);
+
+    m.def(
+        "ball_diameter",
+        [](Rows<double> center, Vector radius, Out1 least, Out1 most, int threads) {
+            nb::gil_scoped_release release;
+            ball_diameter(center.data(), radius.data(), center.shape(0), axis_size(center, 1),
+                          least.data(), most.data(), threads);
+        },
+        "center"_a, "radius"_a, "least"_a, "most"_a, "threads"_a);
+
+    m.def(
+        "ball_hartley",
+        [](Rows<double> center, Vector radius, Out1 value, Vector size_weights, int threads) {
+            nb::gil_scoped_release release;
+            ball_hartley(center.data(), radius.data(), center.shape(0), axis_size(center, 1),
+                         size_weights.data(), value.data(), threads);
+        },
+        "center"_a, "radius"_a, "value"_a, "size_weights"_a, "threads"_a);
+
+    m.def(
         "box_max_entropy",
         [](Rows<double> low, Rows<double> high, Out1 value, std::optional<Out2> distribution,
            int threads) {

@@ -7,9 +7,10 @@
 // ----------------------------------------------------------------------- one instance per lane
 
 // t with sum min(u, t) = 1: the excess of sum u is taken from the largest. 2 K vectors of scratch
-// memory.
+// memory. `value` is that of the game, or the other outputs are those of total variation.
 inline void minimax_values(const double* low, const double* high, std::size_t count, int K,
-                           double* value, double* scratch) {
+                           double* value, double* total, double* lower, double* upper,
+                           double* scratch) {
     const std::size_t size = K;
     Vec *l = reinterpret_cast<Vec*>(scratch), *u = l + K;
     for (std::size_t first = 0; first < count; first += kLanes) {
@@ -23,7 +24,15 @@ inline void minimax_values(const double* low, const double* high, std::size_t co
             max_upper = max(u[y], max_upper);
         }
         const Vec t = -fill_level(u, K, -1.0, max(sum - 1.0, Vec{}));
-        store_n(value + first, max(min(t, max_upper), max_lower), left);
+        const Vec game = max(min(t, max_upper), max_lower);
+        if (value) {
+            store_n(value + first, game, left);
+            continue;
+        }
+        const Vec most = max(1.0 - max_lower, Vec{}), least = max(1.0 - max_upper, Vec{});
+        store_n(total + first, most, left);
+        store_n(lower + first, least, left);
+        store_n(upper + first, clip(max(1.0 - game, Vec{}), least, most), left);
     }
 }
 

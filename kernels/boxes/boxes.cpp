@@ -1,7 +1,10 @@
 #include "boxes/boxes.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
+#include "events/weighted_events.hpp"
 #include "runtime/parallel_for.hpp"
 #include "simd/aligned_buffer.hpp"
 
@@ -46,8 +49,46 @@ void box_minimax(const double* low, const double* high, std::size_t n, int K, do
         [K] { return vector_scratch(2 * static_cast<std::size_t>(K)); },
         [&](AlignedBuffer& scratch, std::size_t begin, std::size_t end) {
             CREDALENS_DISPATCH(minimax_values, low + begin * K, high + begin * K, end - begin, K,
-                               value + begin, scratch.data());
+                               value + begin, nullptr, nullptr, nullptr, scratch.data());
         });
+}
+
+void box_tv(const double* low, const double* high, std::size_t n, int K, double* total,
+            double* lower, double* upper, int threads) {
+    if (K == 1) {
+        for (double* values : {total, lower, upper}) std::fill(values, values + n, 0.0);
+        return;
+    }
+    parallel_for(
+        n, Grain::multiple_of_lanes(40000 / K), threads,
+        [K] { return vector_scratch(2 * static_cast<std::size_t>(K)); },
+        [&](AlignedBuffer& scratch, std::size_t begin, std::size_t end) {
+            CREDALENS_DISPATCH(minimax_values, low + begin * K, high + begin * K, end - begin, K,
+                               nullptr, total + begin, lower + begin, upper + begin,
+                               scratch.data());
+        });
+}
+
+void box_diameter(const double* low, const double* high, std::size_t n, int K, double* least,
+                  double* most, int threads) {
+    std::vector<double> widths(n * K), sums(2 * n);
+    double *lows = sums.data(), *caps = lows + n;
+    box_widths(low, high, n, K, widths.data(), lows, caps, threads);
+    for (std::size_t i = 0; i < n; ++i)
+        caps[i] = std::max(std::min(caps[i] - 1.0, 1.0 - lows[i]), 0.0);
+    balanced_partition(widths.data(), caps, n, K, least, most, threads);
+}
+
+void box_hartley(const double* low, const double* high, std::size_t n, int K,
+                 const double* size_weights, double* value, int threads) {
+    std::vector<double> widths(n * K), sums(2 * n);
+    double *lows = sums.data(), *excess = lows + n;
+    box_widths(low, high, n, K, widths.data(), lows, excess, threads);
+    for (std::size_t i = 0; i < n; ++i) excess[i] = std::max(excess[i] - 1.0, 0.0);
+    excess_sums(widths.data(), excess, n, K, size_weights, value, threads);
+    const double bits = std::log2(K);
+    for (std::size_t i = 0; i < n; ++i)
+        value[i] = std::max((1.0 - lows[i]) * bits - value[i], 0.0);
 }
 
 void box_max_entropy(const double* low, const double* high, std::size_t n, int K, double* value,

@@ -21,6 +21,19 @@ void box_widths(const double* low, const double* high, std::size_t n, int K, dou
 void box_minimax(const double* low, const double* high, std::size_t n, int K, double* value,
                  int threads);
 
+// Total variation: total uncertainty 1 - max l and both aleatoric ends, 1 - max u and 1 minus the
+// value of `box_minimax`, (n) each.
+void box_tv(const double* low, const double* high, std::size_t n, int K, double* total,
+            double* lower, double* upper, int threads);
+
+// Bounds of the diameter in total variation, (n) each; see `balanced_partition`.
+void box_diameter(const double* low, const double* high, std::size_t n, int K, double* least,
+                  double* most, int threads);
+
+// The generalized Hartley measure in bits; see `excess_sums`.
+void box_hartley(const double* low, const double* high, std::size_t n, int K,
+                 const double* size_weights, double* value, int threads);
+
 // Upper entropy in nats: p = clip(t, l, u) with t such that sum p = 1. O(K) for each of a few
 // steps.
 void box_max_entropy(const double* low, const double* high, std::size_t n, int K, double* value,

@@ -43,6 +43,26 @@ inline void ball_minimax_values(const double* center, const double* radius, std:
     }
 }
 
+// The largest class, with classes in lanes.
+inline void largest_classes(const double* center, std::size_t count, int K, double* top) {
+    for (std::size_t i = 0; i < count; ++i, center += K) {
+        Vec best = {};
+        for (int y = 0; y < K; y += kLanes) best = max(load_n(center + y, K - y), best);
+        top[i] = reduce_max(best);
+    }
+}
+
+inline void largest_classes_in_lanes(const double* center, const double* sizes, std::size_t count,
+                                     int K, double* top, double* scratch) {
+    for (std::size_t first = 0; first < count; first += kLanes) {
+        const std::size_t left = count - first;
+        const Centers classes(center, sizes, first, left, K, scratch);
+        Vec best = classes.x[0];
+        for (int y = 1; y < K; ++y) best = max(classes.x[y], best);
+        store_n(top + first, best, left);
+    }
+}
+
 inline void ball_lower_sums(const double* center, const double* radius, std::size_t count, int K,
                             double* value, double* scratch) {
     for (std::size_t first = 0; first < count; first += kLanes) {

@@ -16,6 +16,20 @@ enum class Neighbourhood { contamination = 0, ball = 1 };
 void ball_minimax(const double* center, const double* radius, std::size_t n, int K, double* value,
                   int threads);
 
+// Total variation: total uncertainty and both aleatoric ends, (n) each, from the largest class; the
+// upper end is not computed if it is nullptr. In a ball the upper end takes O(K) for each of a few
+// Newton steps, otherwise everything is a function of the largest class and the size.
+void neighbourhood_tv(Neighbourhood kind, const double* center, const double* size, std::size_t n,
+                      int K, double* total, double* lower, double* upper, int threads);
+
+// Bounds of the diameter of a ball in total variation, (n) each; see `balanced_partition`.
+void ball_diameter(const double* center, const double* radius, std::size_t n, int K, double* least,
+                   double* most, int threads);
+
+// The generalized Hartley measure of a ball in bits; see `excess_sums`.
+void ball_hartley(const double* center, const double* radius, std::size_t n, int K,
+                  const double* size_weights, double* value, int threads);
+
 // The sum of the lower probabilities of the classes, max(0, center - radius).
 void ball_lower_sum(const double* center, const double* radius, std::size_t n, int K, double* value,
                     int threads);

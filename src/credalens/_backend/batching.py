@@ -192,8 +192,9 @@ def map_instances(
     block_dtype: Any = None,
     rows: int | None = None,
     large: bool = False,
+    arguments: tuple[Any, ...] = (),
 ) -> list[Any]:
-    """Run ``kernel(*blocks, *outputs)`` over the instances of arrays with the same leading axes.
+    """Run ``kernel(*blocks, *outputs, *arguments)`` over arrays with the same leading axes.
 
     Parameters
     ----------
@@ -219,29 +220,25 @@ def map_instances(
         arrays = (arrays,)
     first, core = arrays[0], core_ndims[0]
     if (
-        len(arrays) == 1
-        and core == 2
+        first.ndim == core + 1
         and dtype in (None, np.float64)
         and (rows is None or len(first) <= rows)
     ):
         found = _kernels.call_whole_array(
-            kernel, first, shapes, BLOCK_BYTES if large else SMALL_BYTES
+            kernel, tuple(arrays), shapes, BLOCK_BYTES if large else SMALL_BYTES, arguments
         )
-        if found is not None:  # one contiguous float64 block
-            return list(found[1])
+        if found is not None:  # contiguous float64 blocks
+            return found[1]
     lead = first.shape[: first.ndim - core]
     result_dtype = first.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype)
     n = math.prod(lead)
     # float64 results are written in place; others are rounded once, from float64.
     direct = result_dtype.type is np.float64
     results = _allocate(n, shapes, result_dtype)
-    if direct and len(lead) == 1 and 0 < n <= (rows or n) and _is_small(arrays):
-        kernel(*arrays, *results)
-        return results
     for start, stop, block in blocks(arrays, core_ndims, block_dtype, rows, large=large):
         parts = [None if r is None else r[start:stop] for r in results]
         outputs = parts if direct else _allocate(stop - start, shapes, np.dtype(np.float64))
-        if kernel(*block, *outputs):
+        if kernel(*block, *outputs, *arguments):
             break
         if not direct:
             for part, output in zip(parts, outputs, strict=True):
@@ -250,10 +247,6 @@ def map_instances(
     if len(lead) == 1:
         return results
     return [None if r is None else r.reshape(lead + r.shape[1:]) for r in results]
-
-
-def _is_small(arrays: Sequence[Array]) -> bool:
-    return all(a.nbytes <= SMALL_BYTES and _is_readable(a, np.float64) for a in arrays)
 
 
 def _allocate(n: int, shapes: Sequence[tuple[int, ...] | None], dtype: np.dtype[Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from credalens.sets.events import event_sums
 from credalens.sets.extreme_points import pad_points
 from credalens.sets.hull import ConvexHull
 from credalens.sets.support import native_largest_bounds, row_max
-from credalens.sets.thresholded_additive import ThresholdedAdditiveSet
+from credalens.sets.thresholded_additive import MIDDLE_CLASSES, ThresholdedAdditiveSet
 
 #: Nodes of the branch and bound for the lower entropy before it returns what is certified.
 MAX_NODES = 100_000
@@ -177,20 +177,21 @@ class ProbabilityIntervals(BoxDecisions, ThresholdedAdditiveSet):
         (value,) = self._map(kernel, [()])
         return value, np.zeros_like(value)
 
+    @primitive("Q->(),(),(),()", native=ThresholdedAdditiveSet._tv_ends)
+    def _tv_ends(self) -> tuple[Any, Any, Any, Any]:
+        shapes = [(), (), ()]
+        total, lower, upper = self._map(_kernels.box_tv, shapes, arguments=(DEFAULT_THREADS,))
+        return total, lower, upper, np.zeros_like(total)
+
     @primitive("Q->(),()")
     def tv_diameter_bounds(self) -> tuple[Any, Any]:
         """Return bounds of ``max_A min(W_A, W - W_A, U - 1, 1 - L)``.
 
-        W are the widths, L and U the sums of the bounds. Equal if the subset search is exact.
+        W are the widths, L and U the sums of the bounds. The same array twice if the subset search
+        is exact.
         """
-
-        def kernel(low: Array, high: Array, least: Array, most: Array) -> None:
-            widths, lows, highs = _widths(low, high)
-            cap = np.maximum(np.minimum(highs - 1, 1 - lows), 0.0)
-            _kernels.balanced_partition(widths, cap, least, most, DEFAULT_THREADS)
-
-        least, most = self._map(kernel, [(), ()])
-        return least, most
+        least, most = self._map(_kernels.box_diameter, [(), ()], arguments=(DEFAULT_THREADS,))
+        return least, least if self.n_classes <= MIDDLE_CLASSES else most
 
     @primitive("Q->(),()")
     def max_entropy(self, *, distribution: bool = False) -> tuple[Any, ...]:
@@ -214,6 +215,10 @@ class ProbabilityIntervals(BoxDecisions, ThresholdedAdditiveSet):
             _kernels.box_min_entropy(low, high, MAX_NODES, value, error, where, DEFAULT_THREADS)
 
         return self._map_entropy(kernel, distribution)
+
+    @property
+    def _hartley_kernel(self) -> Callable[..., None]:
+        return _kernels.box_hartley
 
     def _hartley_terms(self, *parts: Array) -> tuple[Array, Array, Array]:
         # lower(B) = l(B) + max(0, W_B - (U - 1)); summed, l(B) contributes L log2 K.

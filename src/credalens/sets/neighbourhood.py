@@ -10,7 +10,7 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._backend import DEFAULT_THREADS, Array, is_tensor, namespace, native, primitive
-from credalens.sets.support import SupportSet, native_largest_bounds, row_max
+from credalens.sets.support import SupportSet
 
 
 class CenteredSet(SupportSet):
@@ -99,12 +99,19 @@ class Neighbourhood(CenteredSet):
             return namespace(center).ones_like(center), namespace(center).ones_like(center)
         return self._bounds(center, size)
 
-    @primitive("Q->(),()", native=native_largest_bounds)
-    def _largest_class_bounds(self) -> tuple[Any, Any]:
-        if self.n_classes == 1:
-            return np.ones(self.batch_shape), np.ones(self.batch_shape)
-        size = self._arrays[1].astype(np.float64, copy=False)
-        return self._bounds(row_max(self._arrays[0]), size)
+    @primitive("Q->(),()", native=SupportSet._tv_closed_ends)
+    def _tv_closed_ends(self) -> tuple[Any, Any]:
+        arguments = (self._is_ball, DEFAULT_THREADS)
+        total, lower, _ = self._map(_kernels.neighbourhood_tv, [(), (), None], arguments=arguments)
+        return total, lower
+
+    @primitive("Q->(),(),(),()", native=SupportSet._tv_ends)
+    def _tv_ends(self) -> tuple[Any, Any, Any, Any]:
+        arguments = (self._is_ball, DEFAULT_THREADS)
+        total, lower, upper = self._map(
+            _kernels.neighbourhood_tv, [(), (), ()], arguments=arguments
+        )
+        return total, lower, upper, np.zeros_like(total)
 
     def _line_kernel(self) -> Callable[..., None]:
         def kernel(kolmogorov: bool, *arguments: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,17 +57,9 @@ class OrdinalBall(RadiusBall):
 
     _why_no_points = "the extreme points of a Wasserstein ball are too many to list"
 
-    def _map(
-        self,
-        kernel: Callable[..., Any],
-        shapes: Sequence[tuple[int, ...] | None],
-        dtype: Any = np.float64,
-    ) -> list[Any]:
-        parts, K = self._parts, self.n_classes
-        return map_instances(
-            kernel, parts, shapes, self.core_ndims,
-            dtype=dtype, block_dtype=np.float64, rows=rows_in_cache(4 * K**3),
-        )  # fmt: skip
+    @property
+    def _floats(self) -> int:
+        return 4 * self.n_classes**3
 
     @property
     def _parts(self) -> tuple[Array, ...]:

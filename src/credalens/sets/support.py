@@ -63,17 +63,23 @@ class SupportSet(LineQueries):
         """The arrays that the NumPy implementations read, with `core_ndims` core axes."""
         return self._arrays
 
+    @property
+    def _floats(self) -> int:
+        """Number of floats of the temporaries of one instance."""
+        return int(self._parts[0].shape[-1])
+
     def _map(
         self,
         kernel: Callable[..., Any],
         shapes: Sequence[tuple[int, ...] | None],
         dtype: Any = np.float64,
+        arguments: tuple[Any, ...] = (),
     ) -> list[Any]:
-        """Run ``kernel(*parts, *outputs)`` over float64 blocks of the batch."""
-        parts = self._parts
+        """Run ``kernel(*parts, *outputs, *arguments)`` over float64 blocks of the batch."""
         return map_instances(
-            kernel, parts, shapes, self.core_ndims,
-            dtype=dtype, block_dtype=np.float64, rows=rows_in_cache(parts[0].shape[-1]),
+            kernel, self._parts, shapes, self.core_ndims,
+            dtype=dtype, block_dtype=np.float64, rows=rows_in_cache(self._floats),
+            arguments=arguments,
         )  # fmt: skip
 
     # ---- defined by each representation
@@ -241,8 +247,19 @@ class SupportSet(LineQueries):
     def lower_sum(self) -> Any:
         return row_sum(self._class_bounds()[0])
 
+    def _tv_closed_ends(self) -> tuple[Any, Any]:
+        """Return total uncertainty and the lower aleatoric end in total variation."""
+        low, high = self._largest_class_bounds()
+        return self._complement(low), self._complement(high)
+
+    def _tv_ends(self) -> tuple[Any, Any, Any, Any]:
+        """Return the same, the upper aleatoric end and its certified error."""
+        total, lower = self._tv_closed_ends()
+        value, error = self._minimax()
+        return total, lower, native.clip_values(self._complement(value), lower, total), error
+
     def tv_closed_forms(self, *, epistemic: bool) -> tuple[Any, Any, Any]:
-        total, lower = (self._complement(top) for top in self._largest_class_bounds())
+        total, lower = self._tv_closed_ends()
         return total, lower, self.tv_diameter() / 2 if epistemic else None
 
     def tv_uncertainty(self, *, epistemic: bool = True) -> tuple[Any, Any, Any, Any, Any]:
@@ -251,9 +268,8 @@ class SupportSet(LineQueries):
         If only bounds of the diameter are certified, epistemic uncertainty is half the lower bound,
         and the error is the largest of all.
         """
-        total, lower, half = self.tv_closed_forms(epistemic=False)
-        value, error = self._minimax()
-        upper = native.clip_values(self._complement(value), lower, total)
+        total, lower, upper, error = self._tv_ends()
+        half = None
         if epistemic:
             low, high = self.tv_diameter_bounds()
             half = low / 2

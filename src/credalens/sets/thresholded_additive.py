@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from credalens import _kernels, _validation
+from credalens import _validation
 from credalens._backend import DEFAULT_THREADS, Array, primitive
 from credalens.sets.support import SupportSet
 
@@ -24,6 +24,11 @@ class ThresholdedAdditiveSet(SupportSet):
     Summed over all events with the weights of the Hartley measure, the additive part has a closed
     form; the rest is a sum over subsets, computed by meet in the middle.
     """
+
+    @property
+    @abstractmethod
+    def _hartley_kernel(self) -> Callable[..., None]:
+        """The kernel of `hartley_exact`."""
 
     @abstractmethod
     def _hartley_terms(self, *parts: Array) -> tuple[Array, Array, Array]:
@@ -42,13 +47,8 @@ class ThresholdedAdditiveSet(SupportSet):
                 f"pass method='sample', or at most {MIDDLE_CLASSES} classes",
             )
 
-        def kernel(*parts: Array) -> None:
-            *inputs, value = parts
-            additive, weights, threshold = self._hartley_terms(*inputs)
-            _kernels.excess_sums(weights, threshold, np.asarray(w), value, DEFAULT_THREADS)
-            np.maximum(additive - value, 0.0, out=value)
-
-        (value,) = self._map(kernel, [()])
+        arguments = (np.asarray(w), DEFAULT_THREADS)
+        (value,) = self._map(self._hartley_kernel, [()], arguments=arguments)
         return np.asarray(value)
 
     @primitive("Q->(),()")

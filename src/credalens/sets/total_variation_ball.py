@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from credalens.sets.events import event_sums
 from credalens.sets.extreme_points import pad_points
 from credalens.sets.neighbourhood import Neighbourhood
 from credalens.sets.support import entropy
-from credalens.sets.thresholded_additive import ThresholdedAdditiveSet
+from credalens.sets.thresholded_additive import MIDDLE_CLASSES, ThresholdedAdditiveSet
 
 #: Above this number of classes the least probable ones are found by sorting.
 MAX_SEARCHED = 64
@@ -103,18 +104,10 @@ class TotalVariationBall(Neighbourhood, ThresholdedAdditiveSet):
     def tv_diameter_bounds(self) -> tuple[Any, Any]:
         """Return bounds of ``min(1, radius + max_A min(p(A), 1 - p(A), radius))``.
 
-        Equal if the subset search is exact.
+        The same array twice if the subset search is exact.
         """
-        if self.n_classes == 1:
-            return np.zeros(self.batch_shape), np.zeros(self.batch_shape)
-
-        def kernel(center: Array, radius: Array, least: Array, most: Array) -> None:
-            _kernels.balanced_partition(center, radius, least, most, DEFAULT_THREADS)
-            for bound in (least, most):
-                np.minimum(radius + bound, 1.0, out=bound)
-
-        least, most = self._map(kernel, [(), ()])
-        return least, most
+        least, most = self._map(_kernels.ball_diameter, [(), ()], arguments=(DEFAULT_THREADS,))
+        return least, least if self.n_classes <= MIDDLE_CLASSES else most
 
     @primitive("Q->(),()", native=_neighbourhoods_native.ball_max_entropy)
     def max_entropy(self, *, distribution: bool = False) -> tuple[Any, ...]:
@@ -141,6 +134,10 @@ class TotalVariationBall(Neighbourhood, ThresholdedAdditiveSet):
                 where[:] = best
 
         return self._map_entropy(kernel, distribution)
+
+    @property
+    def _hartley_kernel(self) -> Callable[..., None]:
+        return _kernels.ball_hartley
 
     def _hartley_terms(self, *parts: Array) -> tuple[Array, Array, Array]:
         center, radius = parts
