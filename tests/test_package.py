@@ -6,6 +6,7 @@ import importlib.metadata
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -18,6 +19,7 @@ import credalens as cl
 from credalens import _kernels
 
 SOURCE = Path(cl.__file__).parent
+GITHUB = Path(__file__).parent.parent / ".github"
 
 
 def run(script, **environment):
@@ -320,3 +322,33 @@ def test_no_test_module_imports_another():
             if isinstance(node, ast.ImportFrom):
                 modules = [node.module or ""]
             assert not {module.rpartition(".")[2] for module in modules} & names, path
+
+
+# ---------------------------------------------------------------- the build
+
+
+@pytest.mark.skipif(not GITHUB.exists(), reason="not a checkout")
+def test_actions_are_pinned_by_commit():
+    uses = [
+        line.split("uses:")[1].strip()
+        for path in (GITHUB / "workflows").glob("*.yml")
+        for line in path.read_text().splitlines()
+        if "uses:" in line
+    ]
+    assert uses
+    for action in uses:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", action), action
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not GITHUB.exists(), reason="not a checkout")
+@pytest.mark.skipif(not shutil.which("cmake"), reason="needs CMake")
+@pytest.mark.skipif(sys.platform == "win32", reason="compilers are not found by the path")
+def test_a_missing_compiler_is_one_line_before_the_log(tmp_path):
+    done = subprocess.run(
+        ["cmake", "-S", str(GITHUB.parent / "kernels"), "-B", str(tmp_path)],
+        capture_output=True, text=True, timeout=120, env={**os.environ, "CXX": "/bin/false"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert lines[0].startswith("credalens: no working C++ compiler was found; install one (")

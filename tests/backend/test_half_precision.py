@@ -60,7 +60,8 @@ def test_measures_are_those_of_the_normalised_rows(dtype):
     exact = cl.ConvexHull(x.astype(np.float64), normalize=True)
     for measure in (cl.quantify, lambda Q: cl.quantify(Q, "information")):
         for name, value in numbers(measure(x)).items():
-            assert_allclose(value, numbers(measure(exact))[name], rtol=0, atol=3e-7)
+            atol = 1e-6 if name == "error" else 3e-7  # which covers the rounding of results
+            assert_allclose(value, numbers(measure(exact))[name], rtol=0, atol=atol)
     u = cl.quantify(x)
     assert (u.epistemic <= u.total).all()
     assert (cl.majority_vote(x) == cl.majority_vote(exact)).all()

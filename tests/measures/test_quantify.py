@@ -65,8 +65,9 @@ def test_the_hartley_family(P):
     assert_array_equal(u.epistemic, hartley)
     slack = 16 * np.finfo(P.dtype).eps
     assert_allclose(u.aleatoric, upper - hartley, rtol=0, atol=slack)
-    assert_allclose(u.error, gap + error, rtol=1e-6, atol=0)
-    assert (error > 0).any() == (P.shape[-1] > 60)
+    single = 0 if P.dtype == np.float64 else 1e-5  # the error covers the rounding of results
+    assert_allclose(u.error, gap + error, rtol=1e-6, atol=single)
+    assert (error > single).any() == (P.shape[-1] > 60)
 
 
 def test_the_distance_family():

@@ -13,6 +13,7 @@ from credalens.distances import Distance, TotalVariation
 from credalens.distances.real_wasserstein import DEFAULT, distance_on
 from credalens.measures import traced
 from credalens.measures.results import Interval
+from credalens.measures.rounding import cover_rounding
 from credalens.sets import SetLike, real_or_set_function
 from credalens.sets.hull import tv_of_array
 
@@ -117,7 +118,8 @@ def total_uncertainty(
     geometry = distance_on(Q, distance)
     value, error = geometry.total_and_error(Q)
     if return_error:
-        return value, native.zeros_like(value) if error is None else error
+        found = native.zeros_like(value) if error is None else error
+        return value, cover_rounding(Q, found, value)
     if error is not None:
         warn_of_error(geometry.relative_error(error, value), "total uncertainty")
     return value
@@ -240,12 +242,14 @@ def aleatoric_uncertainty(
     geometry = distance_on(Q, distance)
     if end == "lower" and type(geometry) is TotalVariation:
         lower = Q.tv_closed_forms(epistemic=False)[1]
-        return (lower, native.zeros_like(lower)) if return_error else lower
+        if not return_error:
+            return lower
+        return lower, cover_rounding(Q, native.zeros_like(lower), lower)
     lower, upper, error = geometry.aleatoric(Q)
     if end == "lower":
-        return (lower, error) if return_error else lower
+        return (lower, cover_rounding(Q, error, lower)) if return_error else lower
     if return_error:
-        return Interval(lower, upper), error
+        return Interval(lower, upper), cover_rounding(Q, error, upper)
     warn_of_error(geometry.relative_error(error, upper), "aleatoric uncertainty")
     return Interval(lower, upper)
 
@@ -331,11 +335,11 @@ def epistemic_uncertainty(
         value = geometry.epistemic(Q)
         if not return_error:
             warn_of_error(errors[3], "epistemic uncertainty")
-        return (value, errors[3]) if return_error else value
+        return (value, cover_rounding(Q, errors[3], value)) if return_error else value
     if not return_error:
         return geometry.epistemic(Q)
     lower, upper = geometry.diameter_bounds_of(Q)
-    return lower / 2, (upper - lower) / 2
+    return lower / 2, cover_rounding(Q, (upper - lower) / 2, upper)
 
 
 def warn_of_error(error: Any, what: str) -> None:

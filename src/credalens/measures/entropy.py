@@ -10,6 +10,7 @@ import numpy as np
 from credalens import _validation
 from credalens._backend import Array, TensorT, concrete_values
 from credalens._warnings import warn_caller
+from credalens.measures.rounding import cover_rounding
 from credalens.sets import CredalSet, SetLike, set_function
 
 #: Duality gaps up to this number of bits count as certified.
@@ -212,5 +213,7 @@ def _result(
     Q: CredalSet, base: Any, value: Any, error: Any, distribution: list[Any], with_error: bool
 ) -> Any:
     unit = log_base(base, Q.n_classes)
-    results = (value / unit, *((error / unit,) if with_error else ()), *distribution)
+    value = value / unit
+    errors = (cover_rounding(Q, error / unit, value),) if with_error else ()
+    results = (value, *errors, *distribution)
     return results[0] if len(results) == 1 else results

@@ -191,6 +191,8 @@ class Family:
     by_class: bool = False
     #: Whether it is also defined for real-valued targets, by the queries of `RealHull`.
     on_real_line: bool = False
+    #: The number that rounded results of queries are subtracted from, 0 for none.
+    shift: float = 0.0
 
 
 _SCORING = frozenset({"total", "aleatoric"})
@@ -206,14 +208,14 @@ FAMILY_TABLE: dict[str, Family] = {
         Family("zero_one", _zero_one),
         Family("spherical", _second_order("spherical")),
         Family("second_order_distance", _second_order_distance),
-        Family("confidence", _confidence, components=("total",)),
+        Family("confidence", _confidence, components=("total",), shift=1.0),
         Family("scoring:log", _scoring_log, intervals=_SCORING),
-        Family("scoring:brier", _scoring_brier, intervals=_SCORING),
-        Family("scoring:spherical", _scoring_spherical, intervals=_SCORING),
+        Family("scoring:brier", _scoring_brier, intervals=_SCORING, shift=1.0),
+        Family("scoring:spherical", _scoring_spherical, intervals=_SCORING, shift=1.0),
         Family("scoring:zero_one", _scoring_zero_one, intervals=_SCORING),
         Family("labelwise", _labelwise_entropy, by_class=True),
         Family("labelwise:entropy", _labelwise_entropy, by_class=True),
         Family("labelwise:variance", _labelwise_variance, by_class=True),
-        Family("labelwise:credal", _labelwise_credal, by_class=True),
+        Family("labelwise:credal", _labelwise_credal, by_class=True, shift=1.0),
     )
 }

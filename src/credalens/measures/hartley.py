@@ -16,6 +16,7 @@ from credalens._backend import Array, TensorT, concrete_values, native
 from credalens._warnings import warn_caller
 from credalens.measures.distance import warn_of_error
 from credalens.measures.entropy import Base, log_base
+from credalens.measures.rounding import cover_rounding
 from credalens.sets import CredalSet, SetLike, set_function
 
 #: Largest number of classes for the sum over all events with "auto", and with "exact".
@@ -149,7 +150,7 @@ def generalized_hartley(
     unit = log_base(base, Q.n_classes) / math.log(2)
     value, error = hartley_bits(Q, method, n_samples, random_state, rtol)
     if return_error:
-        return value / unit, error / unit
+        return value / unit, cover_rounding(Q, error / unit, value / unit)
     if Q.truncated:
         warn_of_error(error / unit, "generalized_hartley")
     return value / unit

@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 from credalens._backend import Array, TensorT, native
 from credalens.measures.distance import warn_of_error
 from credalens.measures.entropy import Base, log_base
+from credalens.measures.rounding import cover_rounding
 from credalens.sets import CredalSet, SetLike, set_function
 
 
@@ -14,7 +15,8 @@ def _part(Q: CredalSet, base: Base, part: int, what: str, return_error: bool) ->
     unit = log_base(base, Q.n_classes)
     value, errors = Q.second_order("log")[part] / unit, Q.second_order_errors("log")
     if return_error:
-        return value, native.zeros_like(value) if errors is None else errors[part] / unit
+        error = native.zeros_like(value) if errors is None else errors[part] / unit
+        return value, cover_rounding(Q, error, value)
     if errors is not None:
         warn_of_error(errors[part] / unit, what)
     return value

@@ -12,6 +12,7 @@ from credalens.distances.real_wasserstein import DEFAULT, REAL_NAME, distance_on
 from credalens.measures.entropy import Base
 from credalens.measures.families import COMPONENTS, FAMILY_TABLE, SharedQueries
 from credalens.measures.results import ComponentErrors, Interval, Uncertainty
+from credalens.measures.rounding import with_rounding
 from credalens.sets import SetLike, real_or_set_function
 from credalens.sets.hull import tv_of_array
 
@@ -197,9 +198,10 @@ def quantify(
         if isinstance(one, str) and one in FAMILY_TABLE:
             if shared is None:
                 shared = SharedQueries(Q, base, {"random_state": random_state, **hartley})
-            results[one] = FAMILY_TABLE[one].function(shared)
+            family = FAMILY_TABLE[one]
+            results[one] = with_rounding(Q, family.function(shared), family.shift)
         else:
-            results[one] = _of_distance(Q, one)
+            results[one] = with_rounding(Q, _of_distance(Q, one))
     return results[measure] if single else results
 
 

@@ -325,7 +325,8 @@ class Uncertainty(BatchResult):
     #: The certified error, ``(...)``: for distances and scoring rules the duality gap of the
     #: aleatoric ends, for entropy that of the upper entropy, for Hartley that gap plus the standard
     #: error if it is sampled, for Dirichlet distributions the standard error of sampled parts. For
-    #: truncated predictions (`TopKHull`) the largest of `errors`.
+    #: truncated predictions (`TopKHull`) the largest of `errors`. In single precision it includes
+    #: the rounding of the results to their dtype, in double precision, about 1e-15, it does not.
     error: Any
     #: The error of each component if these differ, as for truncated predictions; otherwise None.
     errors: ComponentErrors | None = None

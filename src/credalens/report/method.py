@@ -9,6 +9,7 @@ from typing import Any
 
 from credalens import _kernels
 from credalens._backend import get_num_threads
+from credalens.measures.hartley import is_sampled
 from credalens.report import vega_bundle
 from credalens.report.data import ReportData
 from credalens.report.markup import Markup, join, tag
@@ -72,7 +73,7 @@ def method_section(data: ReportData, seconds: float) -> Markup:
 
 def _error(data: ReportData, family: str) -> str:
     error = data.families[family].error
-    if family == "hartley" and error > 1e-6:
+    if family == "hartley" and is_sampled(data.config.n_classes):
         return f"{error:.1e} bits, a standard error: sampled"
     unit = "" if family == "tv" else " bits"
     return f"{error:.1e}{unit}, certified" if error else "0, certified"

@@ -245,7 +245,7 @@ class HullConstructors(HullMembers):
 def _softmax(array: Array, temperature: float) -> Array:
     work = np.result_type(array.dtype, np.float32)
     # A difference of -inf has probability 0; members that are missing may have any values.
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if not 1e-30 < temperature < 1e30:
             work = np.result_type(work, np.float64)
         scaled = array.astype(work)
@@ -253,4 +253,4 @@ def _softmax(array: Array, temperature: float) -> Array:
         scaled /= work.type(temperature)
         np.exp(scaled, out=scaled)
         scaled /= scaled.sum(axis=-1, keepdims=True, dtype=np.float64)
-    return scaled.astype(array.dtype.newbyteorder("="), copy=False)
+        return scaled.astype(array.dtype.newbyteorder("="), copy=False)
