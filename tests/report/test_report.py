@@ -699,6 +699,9 @@ def test_nothing_on_the_page_is_fetched(written):
     read, _, _ = written
     policy = next(a["content"] for tag, a in read.elements if a.get("http-equiv"))
     assert policy.startswith("default-src 'none'; ")
+    scripts = re.search(r"script-src ([^;]*)", policy)[1].split()
+    assert len(scripts) == 3  # Vega, the page, and the explorer that it opens
+    assert all(source.startswith("'sha256-") for source in scripts)
     for _, attrs in read.elements:
         assert "src" not in attrs
         assert attrs.get("href", "#").startswith(("#", "data:"))

@@ -121,6 +121,21 @@ def test_votes_that_are_not_listed_are_counted(open_page, tmp_path):
     assert all(f'"{votes}"' in text for votes in printed)
 
 
+def test_exported_text_is_no_formula(open_page, tmp_path):
+    names = ("=1+1", "-5", "cat")
+    ids = ["@SUM(A1)", "+cmd|' /C calc'!A0", "\t=1"]
+    P = np.eye(3)[[[0, 0], [1, 1], [2, 2]]]
+    page = open_page(cl.report.write(tmp_path / "r.html", P, class_names=names, ids=ids)).page
+    page.click("[data-filter=all]")
+    with page.expect_download() as saved:
+        page.click("#export")
+    text = saved.value.path().read_text(encoding="utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert {row["id"] for row in rows} == {f"'{ident}" for ident in ids}
+    assert {row["prediction"] for row in rows} == {"'=1+1", "-5", "cat"}
+    assert {row["votes"] for row in rows} == {"2 \u00d7 =1+1", "2 \u00d7 -5", "2 \u00d7 cat"}
+
+
 def test_brushing_fills_the_table(open_page, report):
     path, P, _ = report
     seen = open_page(path)

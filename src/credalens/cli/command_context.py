@@ -19,6 +19,8 @@ from credalens._memory import VARIABLE, parse_size
 #: Errors whose message describes a problem with the input, the options or the system. pyarrow
 #: raises NotImplementedError for column types that it cannot convert.
 EXPECTED = (ValueError, OSError, MemoryError, ArithmeticError, NotImplementedError, ImportError)
+#: Environment variable that is 0 if cells of CSV are written as they are.
+SAFE_CSV = "CREDALENS_SAFE_CSV"
 #: Arguments named in error messages of the library, and the options that set them.
 OPTIONS = {
     "measures": "--measures",
@@ -43,6 +45,7 @@ def command_context(
     threads: int | None = None,
     resumes: bool = False,
     max_memory: str | None = None,
+    safe_csv: bool = True,
 ) -> Iterator[None]:
     """Run a command; report an error in one line on stderr and exit with code 2.
 
@@ -58,6 +61,8 @@ def command_context(
         The command continues an interrupted run when it is started again.
     max_memory : str, optional
         Limit of the memory that the sizes in a file may ask for, such as ``"8G"``.
+    safe_csv : bool
+        Write cells of CSV so that spreadsheets do not take them for formulas.
     """
 
     def print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -68,7 +73,7 @@ def command_context(
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = print_warning
         try:
-            with _memory_limit(max_memory):
+            with _memory_limit(max_memory), _environment(SAFE_CSV, str(int(safe_csv))):
                 yield
             sys.stdout.flush()
         except BrokenPipeError:
@@ -164,10 +169,34 @@ def _one_line(error: object) -> str:
     return line if name is None else OPTIONS.get(name[0], name[0]) + line[name.end() :]
 
 
+def printable(text: str) -> str:
+    r"""Return text whose control characters are escaped, such as those that change a terminal.
+
+    Examples
+    --------
+    >>> print(printable("caf\u00e9 \x1b[2J"))
+    café \x1b[2J
+    """
+    if text.isprintable():
+        return text
+    escaped = (
+        c
+        if c.isprintable() or c == "\n"
+        else c.encode("unicode_escape", "backslashreplace").decode()
+        for c in text
+    )
+    return "".join(escaped)
+
+
+def echo(text: str) -> None:
+    """Print text that may contain names from files on standard output."""
+    typer.echo(printable(text))
+
+
 def note(text: str, quiet: bool = False) -> None:
     """Print a line on stderr."""
     if not quiet:
-        typer.echo(text, err=True)
+        typer.echo(printable(text), err=True)
 
 
 def print_table(title: str, columns: dict[str, list[Any]], *, right: bool = False) -> None:
@@ -179,21 +208,28 @@ def print_table(title: str, columns: dict[str, list[Any]], *, right: bool = Fals
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", collapse_padding=True)
+    table = Table(
+        title=printable(title), box=box.SIMPLE_HEAD, title_justify="left", collapse_padding=True
+    )
     for i, (name, values) in enumerate(columns.items()):
         is_text = bool(values) and isinstance(values[0], str)
         table.add_column(
-            name.replace("_", " "),  # a narrow terminal breaks headers between words
+            printable(name.replace("_", " ")),  # a narrow terminal breaks headers between words
             justify="left" if is_text and not (right and i) else "right",
             overflow="fold",
             no_wrap=is_text and i == 0,
         )
     for row in zip(*columns.values(), strict=True):
         cells = ("" if x is None else x for x in row)
-        table.add_row(*(f"{x:.4f}" if isinstance(x, float) else str(x) for x in cells))
+        table.add_row(*(f"{x:.4f}" if isinstance(x, float) else _cell(str(x)) for x in cells))
     # A pipe has no width: do not break lines there. Names in files may look like markup.
     width = None if sys.stdout.isatty() else 200
     Console(width=width, markup=False, emoji=False).print(table)
+
+
+def _cell(text: str) -> str:
+    """Return the text of a cell in one line."""
+    return printable(text).replace("\n", "\\n")
 
 
 @contextmanager
@@ -224,7 +260,7 @@ def progress(
         # Splits and figures take from a second to minutes: average over a long period.
         speed_estimate_period=30 if rows else 600,
     ) as bar:
-        task = bar.add_task(escape(description), total=None, rate="-")
+        task = bar.add_task(escape(printable(description)), total=None, rate="-")
 
         def update(done: int, total: int | None, description: str | None = None) -> None:
             speed = bar.tasks[0].speed
@@ -233,7 +269,7 @@ def progress(
                 completed=done,
                 total=None if total is None else max(total, done),
                 rate="-" if speed is None else f"{speed:,.0f}",
-                description=None if description is None else escape(description),
+                description=None if description is None else escape(printable(description)),
             )
 
         yield update

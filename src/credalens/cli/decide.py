@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credalens.cli.command_context import print_table
+from credalens.cli.command_context import echo, print_table
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
 from credalens.cli.predictions import open_predictions, skipped_path
 from credalens.cli.score import ScoreTask
@@ -160,7 +160,7 @@ def _print_metrics(counts: "OutcomeCounts") -> None:
     if found is not None:
         table = {"metric": found._index()[1], **found._columns()}
         print_table(f"Sets of labels of {found.n} rows, 95% bootstrap intervals", table)
-    typer.echo(f"Mean cost of the decisions: {counts.mean_cost:.4f}")
+    echo(f"Mean cost of the decisions: {counts.mean_cost:.4f}")
 
 
 def _summary(batch: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from credalens.cli.command_context import note, print_table
+from credalens.cli.command_context import echo, note, print_table
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
 from credalens.cli.predictions import open_predictions, skipped_path, write_skipped
 
@@ -82,8 +82,8 @@ def _print(d: "MemberDiagnosis") -> None:
     )
     print_table(title, {"model": list(d.names), **table_columns(d)}, right=True)
     for m in d.spoilers:
-        typer.echo(f"Warning: model {d.verdicts[m]}.")
+        echo(f"Warning: model {d.verdicts[m]}.")
     for text in remarks(d):
-        typer.echo(f"Note: model {text}.")
+        echo(f"Note: model {text}.")
     if not d.spoilers:
-        typer.echo("No model distorts the uncertainty.")
+        echo("No model distorts the uncertainty.")

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from credalens.cli.command_context import print_table
+from credalens.cli.command_context import echo, print_table
 from credalens.cli.predictions import skipped_path
 
 if TYPE_CHECKING:
@@ -36,13 +34,13 @@ def print_evaluation(
     qualities = result.qualities
     if result.diagnosis is not None:
         for m in result.diagnosis.spoilers:
-            typer.echo(f"Warning: model {result.diagnosis.verdicts[m]}.")
+            echo(f"Warning: model {result.diagnosis.verdicts[m]}.")
     overall = next(iter(qualities.values())).accuracy_at[0]
     rows = "the only row" if result.n_rows == 1 else f"all {result.n_rows} rows"
     line = f"Accuracy on {rows} in %: {_percent(overall)}"
     if result.majority_class is not None:
         line += f"; of the most frequent class: {100 * result.majority_class:.2f}"
-    typer.echo(line)
+    echo(line)
     names = {name: _label(name) for name in qualities}
     columns: dict[str, list[Any]] = {"score": list(names.values())}
     columns["AUC %"] = [_percent(q.auc) for q in qualities.values()]
@@ -58,11 +56,11 @@ def print_evaluation(
             table[METRIC_LABELS[metric]] = column
         print_table("Metrics of selective prediction", table)
     if bootstrap:
-        typer.echo(f"Ranges: {confidence:.0%} bootstrap intervals, {bootstrap} resamples.")
+        echo(f"Ranges: {confidence:.0%} bootstrap intervals, {bootstrap} resamples.")
     if result.best is not None:
-        typer.echo(result.best.describe())
+        echo(result.best.describe())
         if result.best.clearly_better and " " not in result.best.name:
-            typer.echo(f"To use it: --score {result.best.name} here, --by in credalens pick.")
+            echo(f"To use it: --score {result.best.name} here, --by in credalens pick.")
 
 
 #: Headings of the metrics; an arrow points to better values.
@@ -90,7 +88,7 @@ def print_guarantees(guarantees: dict[str, Guarantee], target: float, confidence
 
     for name, result in guarantees.items():
         if result.threshold is None:
-            typer.echo(
+            echo(
                 f"{name}: no threshold reaches accuracy {target:g} with confidence {confidence:g} "
                 f"on {counted(result.n_tested, 'test row')}; at least "
                 f"{least_rows(target, result.confidence)} kept rows must be correct."
@@ -99,7 +97,7 @@ def print_guarantees(guarantees: dict[str, Guarantee], target: float, confidence
         kept = f"{result.kept:.1%} of the predictions, those with {name} <= {result.threshold!r}"
         if result.threshold == math.inf:
             kept = "all predictions"
-        typer.echo(
+        echo(
             f"{name}: keep {kept}; their accuracy is at least {target:g} with confidence "
             f"{confidence:g} (observed {result.observed:.4f}, bound {result.bound:.4f}, "
             f"{counted(result.n_tested, 'test row')})."

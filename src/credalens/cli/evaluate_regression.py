@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from credalens.cli.command_context import note, print_table, progress
+from credalens.cli.command_context import echo, note, print_table, progress
 from credalens.cli.evaluate_output import METRIC_LABELS
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions
 from credalens.cli.predictions import skipped_path, write_skipped
@@ -65,7 +63,7 @@ def evaluate_regression(
             note(f"wrote {path}", common.quiet)
     _print(found, loss, qualities, metrics or DEFAULT_METRICS, settings)
     if len(scores) > 1:
-        typer.echo(_best(losses, scores, qualities, settings))
+        echo(_best(losses, scores, qualities, settings))
 
 
 def _repeats(name: str, names: Sequence[str]) -> bool:
@@ -117,7 +115,7 @@ def _print(
     overall = _risk(next(iter(qualities.values())).accuracy_at[0])
     rows = "the only row" if len(target) == 1 else f"all {len(target)} rows"
     baseline = float(instance_losses(target, constant, loss).mean())
-    typer.echo(f"Mean {loss} error on {rows}: {_shown(overall)}; of the {center} of the targets: "
+    echo(f"Mean {loss} error on {rows}: {_shown(overall)}; of the {center} of the targets: "
                f"{baseline:.4g}")  # fmt: skip
     names = [f"{n} (baseline)" if n in REAL_BASELINES else n for n in qualities]
     columns: dict[str, list[Any]] = {"score": names}
@@ -133,7 +131,7 @@ def _print(
         table[METRIC_LABELS[metric]] = [float(getattr(q, metric)[0]) for q in qualities.values()]
     print_table("Metrics of selective prediction", table)
     if settings["n_resamples"]:
-        typer.echo(f"Ranges: {settings['confidence']:.0%} bootstrap intervals, "
+        echo(f"Ranges: {settings['confidence']:.0%} bootstrap intervals, "
                    f"{settings['n_resamples']} resamples.")  # fmt: skip
 
 

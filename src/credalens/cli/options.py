@@ -197,6 +197,14 @@ class CommonOptions:
             show_default="2G",
         ),
     ] = None
+    safe_csv: Annotated[
+        bool,
+        typer.Option(
+            "--safe-csv/--no-safe-csv",
+            help="Write text in CSV that begins with = + - @ after an apostrophe, so that "
+            "spreadsheets do not run it as a formula; numbers are written as they are.",
+        ),
+    ] = True
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Describe the inputs.")] = False
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings.")
@@ -206,7 +214,11 @@ class CommonOptions:
     def context(self) -> AbstractContextManager[None]:
         """Return the context in which the command runs."""
         return command_context(
-            debug=self.debug, quiet=self.quiet, threads=self.threads, max_memory=self.max_memory
+            debug=self.debug,
+            quiet=self.quiet,
+            threads=self.threads,
+            max_memory=self.max_memory,
+            safe_csv=self.safe_csv,
         )
 
 

@@ -326,6 +326,7 @@ class ScoreTask:
         """Return what must be unchanged when a run is continued."""
         from credalens.io.scoring import scoring_settings
         from credalens.io.source import file_signature
+        from credalens.io.tables import safe_csv
 
         if resume and not self._can_resume:
             raise ValueError("--resume: a pipe cannot be read again; pass files")
@@ -337,6 +338,7 @@ class ScoreTask:
             **scoring_settings(run.ensemble, run.columns),
             "files": [[str(Path(path).resolve()), file_signature(path)] for path, _, _ in spans],
             "handling of bad rows": run.inputs.on_error,
+            "handling of formulas in CSV": safe_csv(),
         }
 
     def to_pipe(self, to: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credalens.cli.command_context import note, print_table
+from credalens.cli.command_context import echo, note, print_table
 from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, examples
 from credalens.cli.predictions import (
     OpenPredictions,
@@ -142,11 +142,11 @@ def _print(found: "Assessment", suggest: bool) -> None:
     rows = counted(found.n, "labelled row")
     print_table(f"{counted(len(found.names), 'model')}, {rows}", columns, right=True)
     for answer in answers(found):
-        typer.echo(f"\n{answer.question}")
+        echo(f"\n{answer.question}")
         for sentence in answer.sentences:
-            typer.echo(f"  {sentence}")
+            echo(f"  {sentence}")
     if suggest and found.repair.report and _gains(found):
-        typer.echo("  To write repaired predictions, pass --fix temperature -o FOLDER.")
+        echo("  To write repaired predictions, pass --fix temperature -o FOLDER.")
 
 
 def _gains(found: "Assessment") -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +11,7 @@ from string import Template
 import numpy as np
 
 from credalens._backend import Array
-from credalens._html import script_data, truncate
+from credalens._html import content_hash, script_data, truncate
 from credalens.evaluation.kinds import KINDS, REVIEW_THRESHOLD
 
 #: Scripts of the page, each after those that it uses.
@@ -58,23 +56,22 @@ def render(
         "kinds": [asdict(kind) for kind in KINDS],
         "threshold": REVIEW_THRESHOLD,
     }
-    script = "\n".join(_resource(f"{name}.js") for name in SCRIPTS)
+    script = explorer_script()
     style = _resource("page.css")
     return Template(_resource("page.html")).substitute(
         title=html.escape(truncate(title) or TITLE),
         style=style,
-        style_hash=_content_hash(style),
+        style_hash=content_hash(style),
         data=script_data(data),
         script=script,
-        script_hash=_content_hash(script),
+        script_hash=content_hash(script),
     )
+
+
+def explorer_script() -> str:
+    """Return the script of the page."""
+    return "\n".join(_resource(f"{name}.js") for name in SCRIPTS)
 
 
 def _resource(name: str) -> str:
     return files("credalens.explore").joinpath(name).read_text(encoding="utf-8")
-
-
-def _content_hash(text: str) -> str:
-    """Return the source expression of a Content-Security-Policy that allows this inline text."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,6 +24,9 @@ arrow_parquet = require("pyarrow.parquet", "cli")
 Batches = Callable[[], Iterator[Any]]
 #: Integers that are different in every row, so that a dictionary of them saves nothing.
 NUMBERS = ("row", "id", "rank")
+#: Text that spreadsheets take for a formula, also after spaces and in full width, and numbers.
+FORMULA = r"^[\s\x00]*[=+\-@\t\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
+NUMBER = r"^\s*[+\-]?(\d+\.?\d*|\.\d+)([eE][+\-]?\d+)?\s*$"
 #: Characters that are escaped in JSON: controls, quotes, backslashes, and all but ASCII.
 ESCAPED = r"[^ !#-\[\]-~]"
 
@@ -69,13 +73,37 @@ def _strings(array: Array, mask: Array | None = None) -> Any:
 
 
 def write_csv(batches: Iterable[Any], stream: IO[bytes], header: bool = True) -> None:
-    """Write CSV; floats have the fewest digits that are read back as the same bits."""
+    """Write CSV; floats have the fewest digits that are read back as the same bits.
+
+    Text that a spreadsheet would take for a formula is written after an apostrophe, unless the
+    environment variable ``CREDALENS_SAFE_CSV`` is 0.
+    """
     options = arrow_csv.WriteOptions(include_header=False)
     for batch in batches:
         if header:
             stream.write((",".join(batch.schema.names) + "\n").encode())
             header = False
-        arrow_csv.write_csv(batch, stream, options)
+        arrow_csv.write_csv(_without_formulas(batch) if safe_csv() else batch, stream, options)
+
+
+def safe_csv() -> bool:
+    """Return whether text in CSV must not be a formula of spreadsheets."""
+    return os.environ.get("CREDALENS_SAFE_CSV") != "0"
+
+
+def _without_formulas(batch: Any) -> Any:
+    """Return a batch with an apostrophe before each text that is a formula, but not a number."""
+    columns = list(batch.columns)
+    for i, column in enumerate(columns):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            continue
+        formulas = arrow_compute.match_substring_regex(column, FORMULA)
+        if arrow_compute.any(formulas).as_py():
+            numbers = arrow_compute.match_substring_regex(column, NUMBER)
+            formulas = arrow_compute.and_not(formulas, numbers)
+            marked = arrow_compute.binary_join_element_wise("'", column, "")
+            columns[i] = arrow_compute.if_else(formulas, marked, column)
+    return pa.record_batch(columns, schema=batch.schema)
 
 
 def write_jsonl(batches: Iterable[Any], stream: IO[bytes]) -> None:

@@ -123,7 +123,11 @@
   }
 
   function csv() {
-    const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
+    // Spreadsheets take text for a formula that begins with one of these.
+    const formula = /^[\s\0]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u;
+    const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/iu;
+    const safe = (text) => (formula.test(text) && !number.test(text) ? `'${text}` : text);
+    const quoted = (text) => `"${safe(String(text)).replaceAll('"', '""')}"`;
     const head = ["row", ...(rows.id ? ["id"] : []), "prediction", ...(rows.y ? ["label"] : []), "votes",
       "total", "aleatoric_lower", "aleatoric_upper", "epistemic", "kind"];
     const lines = listed.map((i) => [rows.r[i], ...(rows.id ? [quoted(idOf(i))] : []),
@@ -189,7 +193,8 @@
     if (map) map.signal("brush_x", []).signal("brush_y", []).run();
   }
 
-  const options = { actions: false, renderer: "svg", tooltip: { theme: "custom" } };
+  // Expressions are interpreted (ast), so that the page needs no permission to evaluate text.
+  const options = { actions: false, ast: true, renderer: "svg", tooltip: { theme: "custom" } };
   for (const place of document.querySelectorAll("[data-chart]")) {
     const name = place.dataset.chart, spec = data.charts[name];
     if (name === "map") spec.datasets = { marks: marks(), cells: data.dense ? cells() : [] };

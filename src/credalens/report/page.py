@@ -7,7 +7,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from credalens._html import script_data, truncate
+from credalens._html import content_hash, script_data, truncate
+from credalens.explore.page import explorer_script
 from credalens.report import aggregates, charts, sections, vega_bundle
 from credalens.report.data import ReportData
 from credalens.report.explorer import explorer_page
@@ -81,14 +82,18 @@ def render(data: ReportData, seconds: float) -> str:
         "explorer": explorer_page(data),
     }
     title = truncate(data.config.title) or _default_title(data.config.n_members)
+    library, script = vega_bundle.bundle(), _resource("page.js")
+    # The explorer opens in a page of its own, which inherits the policy.
+    hashes = [content_hash(text) for text in (library, script, explorer_script())]
     return Template(_resource("page.html")).substitute(
         title=html.escape(title),
         style=_resource("page.css"),
         head=_head(data, title),
         body=join(body),
         data=script_data(payload),
-        library=vega_bundle.bundle(),
-        script=_resource("page.js"),
+        library=library,
+        script=script,
+        script_hashes=" ".join(f"'{value}'" for value in hashes),
     )
 
 
