@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(filter-out %.md,$(wildcard kernels/* kernels/*/*)) pyproject.toml
 JOBS ?= 2
 
-.PHONY: demo test test-fast test-torch lint bench docs dist sanitize portable clean
+.PHONY: demo test test-fast test-torch lint bench docs dist sbom sanitize portable clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/credalens demo
@@ -47,10 +47,13 @@ docs: $(VENV)/.ready
 # in an environment of its own that has no compiler.
 PYTHONS ?= python3.11 python3.12 python3.13
 WHEEL_TESTS := tests/test_kernels.py tests/test_kernels_sets.py tests/measures/test_entropy.py tests/measures/test_quantify.py tests/sets/test_hull.py tests/cli/test_commands.py
+dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 dist: $(VENV)/.ready
 	rm -rf dist build/dist
 	$(BIN)/pip install --quiet build
 	$(BIN)/python -m build --sdist --outdir dist .
+	$(BIN)/python -m build --sdist --outdir build/dist/again .
+	cmp dist/credalens-*.tar.gz build/dist/again/credalens-*.tar.gz  # reproducible
 	set -e; for python in $(PYTHONS); do \
 	  if ! $$python -c "" 2>/dev/null; then echo "dist: no $$python here, left out"; continue; fi; \
 	  tag=cp$$($$python -c "import sys; print('%d%d' % sys.version_info[:2])"); \
@@ -59,11 +62,23 @@ dist: $(VENV)/.ready
 	  $$bin/pip install --quiet --upgrade pip; \
 	  $$bin/pip wheel --quiet --no-deps --wheel-dir dist dist/credalens-*.tar.gz; \
 	  wheel=$$(echo dist/credalens-*-$$tag-*.whl); \
-	  CC=/bin/false CXX=/bin/false $$bin/pip install --quiet "$$wheel[report,sklearn,plots]" --group wheel; \
+	  CC=/bin/false CXX=/bin/false $$bin/pip install --quiet "$$wheel[report,sklearn,plots]"; \
+	  $$bin/pip check; \
+	  $$bin/pip install --quiet --group wheel; \
 	  $$bin/python -m pytest -q -p no:cacheprovider -c pyproject.toml $(WHEEL_TESTS); \
 	  $$bin/credalens doctor | head -2; \
 	done
+	$(MAKE) sbom
 	ls -l dist
+
+# The packages of an installation with all extras but PyTorch, with their licences (CycloneDX).
+sbom: $(VENV)/bin/python
+	rm -rf build/sbom && mkdir -p dist build/sbom
+	$(PYTHON) -m venv build/sbom/all && $(PYTHON) -m venv build/sbom/tool
+	build/sbom/all/bin/pip install --quiet "$$(ls dist/credalens-*.whl | head -1)[all]"
+	build/sbom/tool/bin/pip install --quiet cyclonedx-bom
+	build/sbom/tool/bin/cyclonedx-py environment build/sbom/all/bin/python --output-reproducible \
+	  --of JSON -o dist/sbom.json
 
 # The kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer, where gcc has them.
 ASAN := $(shell gcc -print-file-name=libasan.so 2>/dev/null)
