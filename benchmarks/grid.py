@@ -1,8 +1,8 @@
 """Compare every measure of every representation with its peers over sizes (N, M, K).
 
-``python -m benchmarks grid`` writes ``results/grid.json``, the page ``docs/comparison.md`` and its
-figures. ``--quick`` uses the smaller sizes and writes to ``build/grid-quick``. ``--only CASE`` runs
-some cases again and replaces their results, which the page reports.
+``python -m benchmarks grid`` writes ``results/grid.json``, ``docs/comparison.md``, the pages that
+it links and their figures. ``--quick`` uses the smaller sizes and writes to ``build/grid-quick``.
+``--only CASE`` runs some cases again and replaces their results, which the pages report.
 """
 
 from __future__ import annotations
@@ -173,7 +173,8 @@ def main(*, quick=False, only=None):
         target = RESULTS.parents[1] / "build" / "grid-quick"
         target.mkdir(parents=True, exist_ok=True)
         (target / "grid.json").write_text(json.dumps(record) + "\n")
-        (target / "comparison.md").write_text(report.page(record, figures=False))
+        for path, text in report.pages(record).items():
+            (target / path.name).write_text(text)
         print(f"wrote {target}")
         return 0
     unknown = set(only or ()) - set(CASES)

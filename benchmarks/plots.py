@@ -70,23 +70,23 @@ def costs(record, cases, path: Path) -> None:
             panel.xaxis.set_minor_locator(NullLocator())
             panel.yaxis.set_minor_formatter(NullFormatter())
             fixed = _fixed(record, case, axis)
-            panel.set_xlabel(f"{axis}   ({fixed})" if fixed else axis, fontsize=8)
+            panel.set_xlabel(f"{axis}   ({fixed})" if fixed else axis, fontsize=10)
             panel.grid(alpha=0.3, linewidth=0.5)
-            panel.tick_params(which="both", labelsize=8)
+            panel.tick_params(which="both", labelsize=9.5)
             if axis == columns[0]:
-                panel.set_title(case, fontsize=10, loc="left")
-                panel.set_ylabel("µs per instance", fontsize=8)
+                panel.set_title(case, fontsize=12, loc="left")
+                panel.set_ylabel("µs per instance", fontsize=10)
         shown = [p for p in row if p.get_visible()]
         if shown:
             handles, labels = shown[-1].get_legend_handles_labels()
             row[-1].set_visible(True)
-            shown[-1].legend(handles, labels, fontsize=7.5, loc="center left",
+            shown[-1].legend(handles, labels, fontsize=10, loc="center left",
                              bbox_to_anchor=(1.02, 0.5), frameon=False)  # fmt: skip
     for panel in panels.ravel():
         if not panel.lines:
             panel.set_axis_off()
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=85)
+    figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
