@@ -73,7 +73,7 @@ def read_maps(folder):
     found = {}
     for path in folder.iterdir():
         name = path.name.split(".")[0]
-        if path.suffix == ".npz":
+        if path.name == "maps.npz":
             with zipfile.ZipFile(path) as archive:
                 assert archive.testzip() is None
             with np.load(path) as arrays:

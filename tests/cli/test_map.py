@@ -22,7 +22,7 @@ def test_maps_and_tables(folders, tmp_path):
     assert done.exit_code == 0, done.output
     assert "wrote maps of 1 case to" in done.output
     assert sorted(path.name for path in out.iterdir()) == [
-        "a", "cases.csv", "settings.json", "structures.csv"
+        "a", "cases.csv", "index.html", "settings.json", "structures.csv"
     ]  # fmt: skip
     assert ",organ," in (out / "structures.csv").read_text()
     assert run(*folders, "-o", out, "--classes", "background,organ,lesion").exit_code == 0

@@ -1,5 +1,6 @@
 """``credalens map``: maps of uncertainty of segmentation ensembles."""
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -7,11 +8,27 @@ import typer
 
 from credalens.cli.command_context import note, print_table, progress
 from credalens.cli.options import CommonOptions, examples
+from credalens.cli.score_dask import EngineOptions
 
 EXAMPLES = examples(
     "credalens map fold_0 fold_1 fold_2 fold_3 fold_4 -o maps",
     "credalens map unet/ vnet/ swin/ --logits --classes background,liver,tumour -o maps",
 )
+
+
+@dataclass(frozen=True)
+class MapEngine(EngineOptions):
+    """Options that select where the maps are computed."""
+
+    engine: Annotated[
+        str, typer.Option(help="local, or dask: one task per case on the processes of a cluster.")
+    ] = "local"
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Processes of the cluster on this machine.", show_default="all cores"
+        ),
+    ] = None
 
 
 def command(
@@ -27,6 +44,7 @@ def command(
         ),
     ],
     common: CommonOptions,
+    engine: MapEngine,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the maps.")],
     classes: Annotated[
         str | None,
@@ -61,6 +79,26 @@ def command(
     background: Annotated[
         int, typer.Option(help="Class that is no structure; -1 if every class is one.")
     ] = 0,
+    references: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of masks of the true classes, with the names of the cases: NIfTI, .npy, "
+            ".npz, .png or .tif. Adds accuracies, Dice coefficients and selective.csv.",
+            show_default=False,
+        ),
+    ] = None,
+    ignore_label: Annotated[
+        int | None,
+        typer.Option(help="Value of masks that is not evaluated.", show_default=False),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the images that were segmented, CASE or CASE_0000, which are drawn on "
+            "the page.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write maps of the uncertainty of several segmentation models, and tables of structures.
 
@@ -73,6 +111,10 @@ def command(
     predicted structure and on its boundary, its volume above the threshold, and the Dice
     coefficients of pairs of models.
 
+    index.html shows slices of the most uncertain cases, and the tables. With references,
+    selective.csv has the metrics of selective prediction of each measure: how well it finds wrong
+    voxels, and structures with a small Dice coefficient.
+
     Cases are read in tiles: memory does not depend on their size. The same command continues an
     interrupted run: finished cases are kept.
     """
@@ -82,15 +124,27 @@ def command(
         from credalens.decisions import ADMISSIBILITY_RULES
         from credalens.maps.cases import class_names, find_cases
         from credalens.maps.job import map_cases, write_tables
+        from credalens.maps.page import ranked, write_page
+        from credalens.maps.references import find_files
         from credalens.maps.settings import MapSettings
 
+        on_cluster = engine.is_dask
         if logits and normalize:
             raise ValueError("--normalize: does not apply to logits; leave out one of them")
         chosen = rule.lower().replace("-", "_")
         if chosen not in ADMISSIBILITY_RULES:
             known = ", ".join(one.replace("_", "-") for one in ADMISSIBILITY_RULES)
             raise ValueError(f"--rule: is {rule!r}; choose from {known}")
+        if ignore_label is not None and references is None:
+            raise ValueError("--ignore-label: needs reference masks; pass --references FOLDER")
         cases = find_cases(folders)
+        case_names = [case.name for case in cases]
+        if references is not None:
+            masks = find_files(references, case_names, "--references")
+            cases = [replace(case, reference=masks[case.name]) for case in cases]
+        if images is not None:
+            pictures = find_files(images, case_names, "--images")
+            cases = [replace(case, image=pictures[case.name]) for case in cases]
         check_folder(output)
         names = class_names(folders) if classes is None else classes.split(",")
         settings = MapSettings(
@@ -99,21 +153,26 @@ def command(
             rule=chosen,
             threshold=threshold,
             background=None if background < 0 else background,
+            ignore_label=ignore_label,
             names=None if names is None else tuple(name.strip() for name in names),
         )
         output.mkdir(parents=True, exist_ok=True)
         try:
             with locked(output), progress("maps", common.quiet) as update:
-                records = map_cases(
-                    cases, output, settings, lambda done, total, name: update(done, total, name)
-                )
-                write_tables(records, output)
+                if on_cluster:
+                    from credalens.maps.cluster import map_cases_on_cluster
+
+                    records = map_cases_on_cluster(
+                        cases, output, settings, engine.scheduler, engine.workers, update
+                    )
+                else:
+                    records = map_cases(cases, output, settings, update)
+                selective = write_tables(records, output, settings.background)
+                write_page(records, selective, output, settings, len(folders))
         except KeyboardInterrupt:
             note("credalens: interrupted; run the same command again to continue")
             raise typer.Exit(130) from None
-        worst = sorted(records, key=lambda one: -(one["summary"]["foreground_total_mean"] or 0))[
-            :10
-        ]
+        worst = ranked(records)[:10]
         print_table(
             "Cases with the largest mean total uncertainty in the predicted structures",
             {
@@ -129,4 +188,14 @@ def command(
                 },
             },
         )
-        note(f"wrote maps of {counted(len(cases), 'case')} to {output}", common.quiet)
+        if selective:
+            metrics = ("n", "risk", "aurc", "augrc", "prr", "auroc")
+            table = {
+                name: [row[name] for row in selective] for name in ("level", "score", *metrics)
+            }
+            print_table("Selective prediction: errors of voxels, 1 - Dice of structures", table)
+        note(
+            f"wrote maps of {counted(len(cases), 'case')} to {output}; "
+            f"open {output / 'index.html'} in a browser",
+            common.quiet,
+        )

@@ -30,11 +30,21 @@ class Case:
     name: str
     format: str
     paths: tuple[Path, ...]
+    #: A mask of the true classes.
+    reference: Path | None = None
+    #: The image that the models have segmented.
+    image: Path | None = None
 
-    def fingerprint(self, extra: Sequence[Path] = ()) -> list[list[str | int]]:
+    def absolute(self) -> Case:
+        """Return the case with absolute paths, for another process."""
+        reference, image = (p and p.absolute() for p in (self.reference, self.image))
+        paths = tuple(path.absolute() for path in self.paths)
+        return Case(self.name, self.format, paths, reference, image)
+
+    def fingerprint(self) -> list[list[str | int]]:
         """Return names, sizes and modification times of the files, as JSON values."""
         found: list[list[str | int]] = []
-        for path in (*self.paths, *extra):
+        for path in filter(None, (*self.paths, self.reference, self.image)):
             for file in sorted(path.iterdir()) if path.is_dir() else [path]:
                 state = file.stat()
                 found.append([str(file.absolute()), state.st_size, state.st_mtime_ns])

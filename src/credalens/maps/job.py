@@ -16,6 +16,8 @@ from credalens._backend import limit_threads
 from credalens._files import atomic_write, naming_errors
 from credalens.maps.cases import Case
 from credalens.maps.compute import DiceCounts, compute_maps
+from credalens.maps.pictures import draw
+from credalens.maps.references import ReferenceCounts, open_grid, selective_rows
 from credalens.maps.settings import MapSettings
 from credalens.maps.structures import Summary
 from credalens.maps.volumes import Volume, open_volumes
@@ -23,6 +25,7 @@ from credalens.maps.writing import write_maps
 
 SETTINGS_FILE = "settings.json"
 CASE_FILE = "case.json"
+COUNTS_FILE = "errors.npz"
 
 #: Called with the number of finished cases, of all cases, and the name of the current one.
 Progress = Callable[[float, int, str], None]
@@ -128,9 +131,21 @@ def process_case(
         maps, dice = compute_maps(volumes, settings, scratch, advance)
         summary = Summary(maps, n_classes, settings.threshold)
         record = _record(case, settings, volumes[0], summary, dice)
-        write_maps(maps, case.format, volumes[0].geometry, scratch, folder)
+        geometry = volumes[0].geometry
+        pictures: dict[str, Any] = {"sizes": None if geometry is None else geometry.sizes}
+        if case.reference is not None:
+            file = scratch / "reference.npy"
+            counts = ReferenceCounts(case.reference, maps, n_classes, settings, file)
+            record["reference"] = counts.record(settings)
+            np.savez_compressed(folder / COUNTS_FILE, **counts.counts)  # type: ignore[arg-type]
+            pictures["reference"] = open_grid(case.reference, maps["vote"].shape, file)
+        if case.image is not None:
+            file = scratch / "image.npy"
+            pictures["image"] = open_grid(case.image, maps["vote"].shape, file)
+        record["views"] = draw(maps, settings.background, folder, **pictures)
+        write_maps(maps, case.format, geometry, scratch, folder)
         (folder / CASE_FILE).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        del maps, volumes
+        del maps, volumes, pictures
         target = out / case.name
         if target.exists():
             shutil.rmtree(target)
@@ -186,11 +201,32 @@ def _read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def write_tables(records: Sequence[Mapping[str, Any]], out: Path) -> None:
-    """Write ``cases.csv``, one row per case, and ``structures.csv``, one per case and structure."""
-    write_csv([{"case": one["case"], **one["summary"]} for one in records], out / "cases.csv")
-    rows = [{"case": one["case"], **row} for one in records for row in one["structures"]]
-    write_csv(rows, out / "structures.csv")
+def write_tables(
+    records: Sequence[Mapping[str, Any]], out: Path, background: int | None = 0
+) -> list[dict[str, Any]]:
+    """Write ``cases.csv``, one row per case, and ``structures.csv``, one per case and structure.
+
+    With references also ``selective.csv``; returns its rows.
+    """
+    cases, structures = [], []
+    for one in records:
+        found = one.get("reference")
+        extra = {} if found is None else {"accuracy": found["accuracy"]}
+        cases.append({"case": one["case"], **one["summary"], **extra})
+        for k, row in enumerate(one["structures"]):
+            extra = {} if found is None else {"reference_dice": found["dice"][k]}
+            structures.append({"case": one["case"], **row, **extra})
+    write_csv(cases, out / "cases.csv")
+    write_csv(structures, out / "structures.csv")
+    if not all("reference" in one for one in records):
+        return []
+    counts = []
+    for one in records:
+        with np.load(out / one["case"] / COUNTS_FILE) as arrays:
+            counts.append(dict(arrays))
+    rows = selective_rows(records, counts, background)
+    write_csv(rows, out / "selective.csv")
+    return rows
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -204,4 +240,6 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _text(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.6g}"
+    return value

@@ -31,7 +31,13 @@ class Geometry:
 
     affine: Array
     header: Any
-    voxel_volume: float
+    #: Sizes of a voxel along the axes of arrays.
+    sizes: tuple[float, ...]
+
+    @property
+    def voxel_volume(self) -> float:
+        """Volume of a voxel, in the cube of the unit of the header, usually mm."""
+        return float(np.prod(self.sizes))
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,8 @@ def _in_file(volume: Volume, format_: str) -> tuple[int, ...]:
 # ---------------------------------------------------------------- formats
 
 
-def _open_npy(path: Path, _: Path) -> Volume:
+def open_npy(path: Path, _: Path | None = None) -> Volume:
+    """Return the array of a ``.npy`` file as a memory map."""
     try:
         return Volume(path, np.load(path, mmap_mode="r", allow_pickle=False))
     except ValueError as error:
@@ -120,7 +127,8 @@ def _open_npy(path: Path, _: Path) -> Volume:
         ) from None
 
 
-def _open_npz(path: Path, scratch: Path) -> Volume:
+def open_npz(path: Path, scratch: Path) -> Volume:
+    """Return the array of probabilities of a ``.npz`` file, or its only array."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.endswith(".npy")]
@@ -135,7 +143,7 @@ def _open_npz(path: Path, scratch: Path) -> Volume:
                 shutil.copyfileobj(source, target, 1 << 20)
     except zipfile.BadZipFile as error:
         raise ValueError(f"{path}: is not a .npz file ({error}); export it again") from None
-    volume = _open_npy(scratch, scratch)
+    volume = open_npy(scratch, scratch)
     return Volume(path, volume.array, _geometry_beside(path))
 
 
@@ -151,8 +159,8 @@ def _geometry_beside(path: Path) -> Geometry | None:
 
 def geometry_of(image: Any) -> Geometry:
     """Return the geometry of an image of nibabel, for maps of its first three axes."""
-    sizes = np.asarray(image.header.get_zooms()[:3], np.float64)
-    return Geometry(np.asarray(image.affine), image.header, float(np.prod(sizes)))
+    sizes = tuple(float(size) for size in image.header.get_zooms()[:3][::-1])
+    return Geometry(np.asarray(image.affine), image.header, sizes)
 
 
 def open_nifti(path: Path, scratch: Path) -> Volume:
@@ -222,8 +230,8 @@ def _stack(path: Path, pages: Sequence[Any], scratch: Path) -> Volume:
 
 
 _OPENERS: dict[str, Any] = {
-    "npz": _open_npz,
-    "npy": _open_npy,
+    "npz": open_npz,
+    "npy": open_npy,
     "nifti": open_nifti,
     "tiff": _open_pages,
     "images": _open_folder,
