@@ -106,7 +106,8 @@ def test_errors(files):
         ("no file has labels",): models,
         ("--fix: is 'platt'", "temperature, vector, isotonic"):
             [*models, *labels, "--fix", "platt", "-o", folder / "x"],
-        ("-o: is the folder of --fix",): [*models, *labels, "--fix", "temperature"],
+        ("--fix: needs -o FOLDER for repaired predictions, or --policy",):
+            [*models, *labels, "--fix", "temperature"],
         ("is not empty",): [*models, *labels, "--fix", "vector", "-o", folder / "full"],
         ("--level: is 3",): [*models, *labels, "--level", "3"],
         ("there is only one",): [models[0], *labels],

@@ -9,7 +9,8 @@ import typer
 
 from credalens.cli.command_context import echo, print_table
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
-from credalens.cli.predictions import open_predictions, skipped_path
+from credalens.cli.policies import calibration_files, check_policy_file, policy_base, save_policy
+from credalens.cli.predictions import OpenPredictions, open_predictions, skipped_path
 from credalens.cli.score import ScoreTask
 from credalens.cli.score_dask import EngineOptions, score_partitions
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "credalens decide model_*.npy -o decisions.csv",
     "credalens decide 'runs/*.npz' --cost cost.csv --abstain 0.2 -o decisions.parquet",
+    "credalens decide model_*.csv --cost cost.csv --abstain 0.2 --policy policy.json -o d.csv",
     "credalens decide model_*.csv --labels truth.csv --rule maximal",
 )
 
@@ -70,6 +72,12 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run after its finished rows.")
     ] = False,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the costs and rules to this file, for score and serve.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Decide for every row: the safest action, and the labels that remain possible.
 
@@ -94,6 +102,9 @@ def command(
             raise ValueError("--top: applies to standard output; omit it, or -o")
         measure_options = MeasureOptions()
         read = [] if cost is None else [cost]
+        check_policy_file(policy, inputs, read)
+        if policy is not None and engine.is_dask:
+            raise ValueError("--policy: does not support --engine dask; omit one of them")
         if engine.is_dask:
             score_partitions(engine, inputs, measure_options, common, output, columns=columns,
                              read=read)  # fmt: skip
@@ -107,7 +118,17 @@ def command(
             read=read,
         )  # fmt: skip
         counts = OutcomeCounts()
-        task = ScoreTask(predictions, summarize=_summary, merge=counts.merge)
+        kept = _KeptCounts(abstain is not None or cost is not None)
+
+        def merge(summary: dict[str, Any]) -> None:
+            counts.merge(summary["outcomes"])
+            kept.merge(summary["kept"])
+
+        task = ScoreTask(
+            predictions,
+            summarize=lambda batch: {"outcomes": _summary(batch), "kept": kept.of(batch)},
+            merge=merge,
+        )
         if output is not None:
             task.to_file(output, resume)
         elif resume:
@@ -118,6 +139,8 @@ def command(
             task.to_pipe("csv")
         if output is not None or sys.stdout.isatty():
             _print_metrics(counts)
+        if policy is not None:
+            _write_policy(policy, predictions, kept)
 
 
 def _columns_for(
@@ -150,6 +173,53 @@ def _columns_for(
         )  # fmt: skip
 
     return columns
+
+
+class _KeptCounts:
+    """How many rows a policy with these decisions keeps."""
+
+    def __init__(self, decides: bool) -> None:
+        self.decides = decides
+        #: Rows, kept rows, kept rows with a label, and those whose decision is the label.
+        self.counts = [0, 0, 0, 0]
+
+    def of(self, batch: Any) -> list[int]:
+        """Return the counts of a record batch."""
+        import numpy as np
+
+        from credalens.decisions.columns import ABSTAIN
+
+        values = {
+            name: batch.column(name).to_numpy(zero_copy_only=False)
+            for name in ("decision", "size", "labels", "label")
+            if name in batch.schema.names
+        }
+        keep = values["decision"] != ABSTAIN if self.decides else values["size"] == 1
+        if "label" not in values:
+            return [len(keep), int(keep.sum()), 0, 0]
+        labelled = keep & batch.column("label").is_valid().to_numpy(zero_copy_only=False)
+        reported = values["decision" if self.decides else "labels"][labelled].astype(str)
+        correct = int(np.sum(reported == values["label"][labelled].astype(str)))
+        return [len(keep), int(keep.sum()), int(labelled.sum()), correct]
+
+    def merge(self, counts: list[int]) -> None:
+        """Add the counts of a record batch."""
+        self.counts = [a + b for a, b in zip(self.counts, counts, strict=True)]
+
+
+def _write_policy(path: Path, predictions: OpenPredictions, kept: _KeptCounts) -> None:
+    from credalens.policy import CalibrationData, DecisionRule, Policy
+
+    ensemble, inputs, columns = predictions.ensemble, predictions.inputs, predictions.columns
+    rule = DecisionRule(
+        ensemble.n_classes, columns.cost, columns.actions, columns.abstain, columns.rule,
+        columns.criterion, columns.alpha,
+    )  # fmt: skip
+    rows, n_kept, labelled, correct = kept.counts
+    files = calibration_files(inputs, ensemble)
+    data = CalibrationData(rows, n_kept, labelled, correct, files)
+    policy = Policy(rule=rule, calibration=data, **policy_base(inputs, ensemble))
+    save_policy(policy, path, predictions.common.quiet)
 
 
 def _print_metrics(counts: "OutcomeCounts") -> None:

@@ -9,6 +9,7 @@ import typer
 
 from credalens.cli.command_context import note, progress
 from credalens.cli.evaluate_output import FILES, print_evaluation, print_guarantees, write_files
+from credalens.cli.evaluate_policy import EvaluatedRows, PolicyOptions
 from credalens.cli.evaluate_regression import evaluate_regression
 from credalens.cli.options import (
     CommonOptions,
@@ -37,6 +38,8 @@ EXAMPLES = (
         "credalens evaluate 'runs/*.npz' --measures tv,entropy -o evaluation",
         "credalens evaluate 'runs/*.npz' --metrics aurc,eaurc,auroc",
         "credalens evaluate model_*.csv --labels truth.csv --target-accuracy 0.99",
+        "credalens evaluate model_*.csv --labels truth.csv --target-accuracy 0.99 --policy p.json",
+        "credalens evaluate model_*.csv --labels truth.csv --target-precision cat=0.9,dog=0.95",
         "credalens evaluate --regression model_*.csv --labels truth.csv --loss squared",
     )
     + """
@@ -54,6 +57,7 @@ def command(
     measure_options: MeasureOptions,
     common: CommonOptions,
     regression: RegressionOptions,
+    policy: PolicyOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -115,6 +119,12 @@ def command(
     With --target-accuracy: the largest share of the predictions whose accuracy is at least the
     target at the given confidence level, and the threshold to apply to new predictions.
 
+    With --target-precision: one threshold per class, such that the share of the kept predictions of
+    this class that are correct reaches the target. With --target-sensitivity: one threshold, such
+    that the share of the instances of a class that are not kept as another class reaches the
+    target. With --policy, the threshold, the score and the guarantees are written to a file that
+    score --policy and serve apply to new predictions.
+
     With --regression, --labels has the true values. The tables have the mean absolute or squared
     error of the remaining rows, and the prediction-rejection ratio PRR: 1 if the score orders the
     rows by their errors, 0 for a random order. Baselines are variance_total, variance_aleatoric and
@@ -135,9 +145,10 @@ def command(
             regression.check_unused()
             if loss is not None:
                 raise ValueError("--loss: applies to --regression; pass both, or neither")
-        if score is not None and target_accuracy is None:
+        policy.check(target_accuracy, score, inputs, measure_options.files)
+        if score is not None and target_accuracy is None and not policy.by_class:
             raise ValueError("--score: applies to --target-accuracy; pass both, or neither")
-        if not bootstrap and target_accuracy is None:
+        if not bootstrap and target_accuracy is None and not policy.by_class:
             for option, value in (("--confidence", confidence), ("--seed", seed)):
                 if value is not None:
                     raise ValueError(
@@ -156,7 +167,7 @@ def command(
             "n_bins": bins, "n_resamples": bootstrap, "confidence": confidence, "random_state": seed
         }  # fmt: skip
         if regression.regression:
-            of_classes = {"--target-accuracy": target_accuracy, "--score": score}
+            of_classes = {"--target-accuracy": target_accuracy, "--score": score, **policy.given}
             for option, given in of_classes.items():
                 if given is not None:
                     raise ValueError(f"{option}: applies to classes; omit it, or --regression")
@@ -169,6 +180,8 @@ def command(
             for option in (*changed_options(inputs), *changed_options(measure_options)):
                 if option not in ("--labels", "--ignore-label"):
                     raise ValueError(f"{option}: applies to predictions, not to scores; omit it")
+            for option in (name for name, given in policy.given.items() if given is not None):
+                raise ValueError(f"{option}: needs the predictions; pass their files")
             result = _evaluate_folder(inputs, common, score, settings)
         else:
             result = _evaluate_predictions(inputs, measure_options, common, score, settings, output)
@@ -180,6 +193,7 @@ def command(
                 guarantees[name] = guaranteed_threshold(
                     correct, values, target_accuracy, level, seed
                 )
+        chosen = policy.choose(result.rows, inputs, target_accuracy, confidence, seed)
         # Write the files first: the reader of a pipe may stop reading.
         if output is not None:
             for path in write_files(output, result, guarantees):
@@ -187,6 +201,7 @@ def command(
         print_evaluation(result, shown, settings["n_resamples"], confidence)
         if target_accuracy is not None:
             print_guarantees(guarantees, target_accuracy, confidence)
+        policy.finish(chosen, common.quiet)
 
 
 @dataclass(frozen=True)
@@ -204,6 +219,8 @@ class Evaluation:
     #: Share of the most frequent label.
     majority_class: float | None = None
     diagnosis: "MemberDiagnosis | None" = None
+    #: What a policy is chosen from.
+    rows: "EvaluatedRows | None" = None
 
 
 def _selected_metrics(text: str) -> list[str]:
@@ -244,11 +261,13 @@ def _evaluate_predictions(
     sums = MemberSums(len(ensemble.names), ensemble.n_classes, labelled=True)
     counts = np.zeros(ensemble.n_classes, np.int64)
     blocks = []
+    rows = EvaluatedRows(ensemble, columns)
     for chunk, values, _ in predictions.scored(columns):
         kept = chunk.labelled
         blocks.append({name: np.asarray(values[name])[kept] for name in ("correct", *names)})
         if chunk.labels is not None:
             labels = chunk.labels[kept]
+            rows.add(labels, np.asarray(values["prediction"])[kept])
             counts += np.bincount(labels, minlength=ensemble.n_classes)
             if len(ensemble.names) > 1:
                 some = chunk if kept.all() else chunk.take(kept)
@@ -261,6 +280,7 @@ def _evaluate_predictions(
     if not len(correct):
         raise ValueError("rows: no valid row with a label is left; correct the files")
     needed = {name: scores[name] for name in selected}
+    rows.scores = needed
     qualities, best = _qualities(correct, scores, settings, common)
     diagnosis = MemberDiagnosis(names=ensemble.names, **sums.figures()) if sums.n else None
     return Evaluation(
@@ -271,6 +291,7 @@ def _evaluate_predictions(
         best,
         float(counts.max() / counts.sum()),
         diagnosis,
+        rows,
     )
 
 

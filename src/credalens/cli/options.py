@@ -61,8 +61,8 @@ class Inputs(ReadingOptions):
         return {
             "measures": [measure_options.measures, measure_options.distance],
             "options": self.dependencies,
-            "labels": None if self.labels is None else _digest(Path(self.labels)),
-            "distance": [_digest(path) for path in measure_options.files],
+            "labels": None if self.labels is None else file_digest(Path(self.labels)),
+            "distance": [file_digest(path) for path in measure_options.files],
         }
 
     def check_outputs(
@@ -275,7 +275,8 @@ def changed_options(options: Any) -> list[str]:
     ]
 
 
-def _digest(path: Path) -> str | None:
+def file_digest(path: Path) -> str | None:
+    """Return the SHA-256 digest of a file, None for a pipe or a folder."""
     if not path.is_file():
         return None  # a pipe, which can be read only once
     with path.open("rb") as file:

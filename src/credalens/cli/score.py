@@ -12,6 +12,7 @@ from credalens.cli.command_context import note, print_table
 from credalens.cli.language import LanguageOptions, score_tokens
 from credalens.cli.multilabel import MultilabelOptions, open_multilabel
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
+from credalens.cli.policies import load_policy, policy_columns, with_class_order
 from credalens.cli.predictions import (
     OpenPredictions,
     note_skipped,
@@ -31,6 +32,7 @@ EXAMPLES = examples(
     "credalens score 'runs/*.npz' --measures tv,entropy,mmi -o scores.csv",
     "credalens score big.npy -o scores.parquet --resume",
     "credalens score runs --labels truth.csv -o scores.csv --report report.html",
+    "credalens score 'today/*.npz' --policy policy.json -o actions.csv",
     "credalens score predictions.parquet/ --engine dask --workers 8 -o scores",
     "credalens score --regression model_*.csv --labels truth.csv -o scores.csv",
     "credalens score --multilabel tags_*.parquet --measures hamming,labels -o scores.csv",
@@ -79,6 +81,13 @@ def command(
             show_default=False,
         ),
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="Apply this policy, which evaluate, decide or validate --policy wrote.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Compute total, aleatoric and epistemic uncertainty of every row.
 
@@ -89,6 +98,10 @@ def command(
     information_total, ...), mmi, and, with labels, label and correct. Columns of a distance other
     than tv start with the name of the distance. Totals of the scoring rules are intervals too
     (scoring:brier_total_lower, ...).
+
+    With --policy, predictions are repaired as the policy says, the columns are those of its score,
+    of --measures and, if it makes decisions, of decide, and the column action is keep, hand over, a
+    decision or a set of labels. Files with other classes or another number of models are refused.
 
     With --regression the columns are: prediction, wasserstein_total, wasserstein_aleatoric_lower,
     wasserstein_aleatoric_upper (which equals the total), wasserstein_epistemic, variance_total,
@@ -138,8 +151,19 @@ def command(
         if report is not None:
             inputs.refuse_for_report()
             _check_report(report, resume or engine.is_dask)
+        options: dict[str, Any] = {"summary": summary}
+        own = None
+        if policy is not None:
+            _refuse_for_policy(regression.regression, report)
+            own = load_policy(policy)
+            options["columns"] = policy_columns(own, policy, measure_options, summary, common.quiet)
+            options["read"] = [policy]
         if engine.is_dask:
-            score_partitions(engine, inputs, measure_options, common, output, summary=summary)
+            if own is None:
+                score_partitions(engine, inputs, measure_options, common, output, **options)
+            else:
+                with_class_order(inputs, own, lambda given: score_partitions(
+                    engine, given, measure_options, common, output, **options))  # fmt: skip
             return
         if output is not None:
             check_output(output)
@@ -152,10 +176,11 @@ def command(
             predictions = open_multilabel(
                 inputs, measure_options, common, *outputs, summary=summary
             )
+        elif own is not None:
+            predictions = with_class_order(inputs, own, lambda given: open_predictions(
+                given, measure_options, common, *outputs, **options))  # fmt: skip
         else:
-            predictions = open_predictions(
-                inputs, measure_options, common, *outputs, summary=summary
-            )
+            predictions = open_predictions(inputs, measure_options, common, *outputs, **options)
         collector = None if report is None else make_collector(predictions)
         task = ScoreTask(predictions, collector)
         if output is not None:
@@ -185,6 +210,12 @@ def _refuse_other_targets(targets: str, report: Path | None, is_dask: bool) -> N
     for option, given in (("--report", report is not None), ("--engine dask", is_dask)):
         if given:
             raise ValueError(f"{option}: does not support {targets}; omit one of them")
+
+
+def _refuse_for_policy(regression: bool, report: Path | None) -> None:
+    for option, given in (("--report", report is not None), ("--regression", regression)):
+        if given:
+            raise ValueError(f"{option}: does not support --policy; omit one of them")
 
 
 def _write_tokens(task: Any, output: Path | None, to: str | None, top: int | None) -> None:

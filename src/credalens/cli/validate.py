@@ -7,6 +7,7 @@ import typer
 
 from credalens.cli.command_context import echo, note, print_table
 from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, examples
+from credalens.cli.policies import calibration_files, check_policy_file, policy_base, save_policy
 from credalens.cli.predictions import (
     OpenPredictions,
     open_predictions,
@@ -25,6 +26,7 @@ METHODS = ("temperature", "vector", "isotonic")
 EXAMPLES = examples(
     "credalens validate model_*.npy --labels truth.csv",
     "credalens validate 'runs/*.npz' --fix temperature -o calibrated",
+    "credalens validate 'runs/*.npz' --fix temperature --policy repair.json",
 )
 
 
@@ -52,6 +54,12 @@ def command(
     ] = 0.05,
     resamples: Annotated[int, typer.Option(min=100, help="Resamples of the test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the test.")] = 0,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the repair of --fix to this file, for score and serve.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Check whether the models and their credal set can be trusted. Labels are required.
 
@@ -67,8 +75,12 @@ def command(
     with common.context():
         if fix is not None and fix not in METHODS:
             raise ValueError(f"--fix: is {fix!r}; choose one of {', '.join(METHODS)}")
-        if (fix is None) != (output is None):
-            raise ValueError("-o: is the folder of --fix; pass both, or neither")
+        if fix is None and (output is not None or policy is not None):
+            option = "-o" if output is not None else "--policy"
+            raise ValueError(f"{option}: is where --fix writes; pass both, or neither")
+        if fix is not None and output is None and policy is None:
+            raise ValueError("--fix: needs -o FOLDER for repaired predictions, or --policy FILE")
+        check_policy_file(policy, inputs, [])
         if not 0 < level < 1:
             raise ValueError(f"--level: is {level:g}; pass a number between 0 and 1, e.g. 0.05")
         if output is not None and output.exists() and any(output.iterdir()):
@@ -93,6 +105,8 @@ def command(
         )  # fmt: skip
         if output is not None:
             _write(predictions, found, output, common.quiet)
+        if policy is not None:
+            _write_policy(predictions, found, policy)
         _print(found, fix is None)
 
 
@@ -152,6 +166,17 @@ def _print(found: "Assessment", suggest: bool) -> None:
 def _gains(found: "Assessment") -> bool:
     r = found.repair
     return bool(len(r.kept) < r.n_members or r.scaling.recalibrated.any())
+
+
+def _write_policy(predictions: OpenPredictions, found: "Assessment", path: Path) -> None:
+    """Write the repair as a policy without a rule."""
+    from credalens.policy import CalibrationData, Policy
+
+    ensemble, inputs = predictions.ensemble, predictions.inputs
+    data = CalibrationData(found.n, found.n, files=calibration_files(inputs, ensemble))
+    base = policy_base(inputs, ensemble)
+    policy = Policy(rule=None, repair=found.repair.scaling, calibration=data, **base)
+    save_policy(policy, path, predictions.common.quiet)
 
 
 def _write(predictions: OpenPredictions, found: "Assessment", folder: Path, quiet: bool) -> None:

@@ -106,10 +106,9 @@ def guaranteed_threshold(
     if len(correct) != len(values):
         _validation.raise_invalid("score", f"has {len(values)} entries", f"pass {len(correct)}")
     target, confidence = fraction(target, "target"), fraction(confidence, "confidence")
-    order = np.random.default_rng(_validation.seed(random_state)).permutation(len(correct))
-    tuning, testing = np.split(order, [int(TUNING_SHARE * len(correct))])
+    tuning, testing = split_rows(len(correct), random_state)
     found = Guarantee(None, 0.0, math.nan, math.nan, len(testing), target, confidence)
-    for threshold in _sequence(correct[tuning], values[tuning], target):
+    for threshold in threshold_sequence(correct[tuning], values[tuning], target):
         kept = values[testing] <= threshold
         hits, trials = int(correct[testing][kept].sum()), int(kept.sum())
         bound = clopper_pearson_lower(hits, trials, confidence)
@@ -119,6 +118,13 @@ def guaranteed_threshold(
     if found.threshold is None:
         return found
     return replace(found, kept=float((values <= found.threshold).mean()))
+
+
+def split_rows(n: int, random_state: Any) -> tuple[Array, Array]:
+    """Return the indices of the tuning and of the test part of `n` instances."""
+    order = np.random.default_rng(_validation.seed(random_state)).permutation(n)
+    tuning, testing = np.split(order, [int(TUNING_SHARE * n)])
+    return tuning, testing
 
 
 def clopper_pearson_lower(hits: int, trials: int, confidence: float) -> float:
@@ -149,8 +155,8 @@ def least_rows(target: float, confidence: float) -> int:
     return math.ceil(math.log1p(-confidence) / math.log(target))
 
 
-def _sequence(correct: Array, values: Array, target: float) -> Array:
-    """Return the thresholds to test, in increasing order.
+def threshold_sequence(correct: Array, values: Array, target: float | None) -> Array:
+    """Return the thresholds to test, in increasing order; all candidates without a target.
 
     The first is the smallest whose evidence in the tuning part, the z-statistic of the accuracy
     against the target, is within `EVIDENCE_SLACK` of the largest; smaller thresholds retain too few
@@ -160,6 +166,8 @@ def _sequence(correct: Array, values: Array, target: float) -> Array:
     if not len(values):
         return np.empty(0)
     thresholds = _candidates(values)
+    if target is None:
+        return thresholds
     order = np.argsort(values, kind="stable")
     trials = np.searchsorted(values[order], thresholds, side="right")
     hits = np.concatenate([[0], np.cumsum(correct[order])])[trials]

@@ -1,6 +1,7 @@
 """Policies: what was decided in an evaluation, in a file that can be applied to new predictions."""
 
 from credalens.policy.application import PolicyResult
+from credalens.policy.fitting import fit_policy
 from credalens.policy.policy import Policy
 from credalens.policy.records import CalibrationData, PolicyGuarantee
 from credalens.policy.rules import HAND_OVER, KEEP, DecisionRule, ThresholdRule
@@ -14,4 +15,5 @@ __all__ = [
     "PolicyGuarantee",
     "PolicyResult",
     "ThresholdRule",
+    "fit_policy",
 ]

@@ -133,3 +133,13 @@ class PreparedColumns:
             return PolicyResult(action, keep, predicted, policy.column, score, labels)
         keep = rule.keep(score, predicted)
         return PolicyResult(rule.actions(keep), keep, predicted, policy.column, score)
+
+
+class PolicyColumns(PreparedColumns):
+    """The columns of a policy for credal sets as they are read, which are repaired first."""
+
+    def rows(
+        self, Q: CredalSet, labels: Array | None = None, class_names: Sequence[str] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Uncertainty]]:
+        """Return the columns of a batch, and its uncertainty by measure."""
+        return super().rows(self.policy.prepare(Q), labels, self.policy.class_names or class_names)
