@@ -186,3 +186,19 @@ def test_rows_of_images_within_rounding_are_divided_by_their_sums():
     stack[1, :, 333] = np.nan
     with pytest.raises(ValueError, match=r"members: .*\(333, 1"):
         cl.quantify(stack, axis=0, class_axis=1)
+
+
+@pytest.mark.parametrize("K", [2, 3, 4, 5])
+def test_five_folds_find_invalid_and_close_instances(K):
+    """Sizes for which there are functions of their own, with members that are nearly equal."""
+    rng = np.random.default_rng(K)
+    members = rng.dirichlet(np.ones(K), (999, 1)).repeat(5, axis=1)
+    members[:, 1:] += 1e-9 * rng.random((999, 4, K))
+    members /= members.sum(axis=-1, keepdims=True)
+    stack = np.ascontiguousarray(members.transpose(1, 2, 0))
+    assert_same(cl.quantify(stack, axis=0, class_axis=1), cl.quantify(members))
+    for value in (np.nan, -0.5, 0.9, np.inf):
+        bad = stack.copy()
+        bad[4, 0, 998] = value
+        with pytest.raises(ValueError, match=r"members: .*\(998, 4"):
+            cl.quantify(bad, axis=0, class_axis=1)

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from credalens import _validation
 from credalens._backend import Array, TensorT
-from credalens.distances import NAMES, Distance
+from credalens.distances import NAMES, Distance, TotalVariation
 from credalens.distances.real_wasserstein import DEFAULT, REAL_NAME, distance_on
 from credalens.measures.entropy import Base
 from credalens.measures.families import COMPONENTS, FAMILY_TABLE, SharedQueries
@@ -201,7 +201,7 @@ def quantify(
             family = FAMILY_TABLE[one]
             results[one] = with_rounding(Q, family.function(shared), family.shift)
         else:
-            results[one] = with_rounding(Q, _of_distance(Q, one))
+            results[one] = _of_distance(Q, one)
     return results[measure] if single else results
 
 
@@ -223,4 +223,5 @@ def _of_distance(Q: Any, measure: Any) -> Uncertainty:
     found, errors = distance.component_errors(Q), None
     if found is not None:
         errors = ComponentErrors(found[0], Interval(found[1], found[2]), found[3])
-    return Uncertainty(total, Interval(lower, upper), epistemic, error, errors)
+    u = Uncertainty(total, Interval(lower, upper), epistemic, error, errors)
+    return with_rounding(Q, u, bounded=type(distance) is TotalVariation and errors is None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from credalens._backend import is_tensor, namespace, stop_gradient
+from credalens._backend import Array, is_tensor, namespace, stop_gradient
 from credalens._backend.native import asarray_like
 from credalens.measures.results import ComponentErrors, Interval, Uncertainty
 
@@ -16,6 +16,8 @@ EPSILON = float(np.finfo(np.float32).eps)
 #: Most spacings, of the largest component, by which rounding changes a result: queries are computed
 #: in double precision and rounded once, and at most four operations combine them.
 SPACINGS = 4
+#: Values that are processed at a time.
+BLOCK = 1 << 15
 
 
 def cover_rounding(Q: Any, error: Any, *values: Any, shift: float = 0.0) -> Any:
@@ -39,6 +41,8 @@ def cover_rounding(Q: Any, error: Any, *values: Any, shift: float = 0.0) -> Any:
     if Q.dtype.itemsize > 4:
         return error
     parts = [stop_gradient(part) for value in values for part in _ends(value)]
+    if all(type(part) is np.ndarray and part.shape == np.shape(error) for part in parts):
+        return _cover_arrays(np.asarray(error), parts, shift)
     # A solver may have computed some of the results of tensors on the host.
     like = next((part for part in (*parts, error) if is_tensor(part)), parts[0])
     xp, slack = namespace(like), asarray_like(error * (1 + 2 * EPSILON), like)
@@ -49,22 +53,47 @@ def cover_rounding(Q: Any, error: Any, *values: Any, shift: float = 0.0) -> Any:
     return slack + SPACINGS * EPSILON * (functools.reduce(xp.maximum, finite) + shift)
 
 
+def _cover_arrays(error: Array, parts: list[Array], shift: float) -> Array:
+    """Return the same for NumPy arrays, block by block, without temporaries of their size."""
+    covered = np.empty(error.shape, np.result_type(error, np.float32))
+    flat, errors, values = covered.reshape(-1), error.reshape(-1), [x.reshape(-1) for x in parts]
+    for start in range(0, flat.size, BLOCK):
+        at = slice(start, start + BLOCK)
+        size = np.abs(values[0][at])
+        for one in values[1:]:
+            np.maximum(size, np.abs(one[at]), out=size)
+        if not np.isfinite(size.max()):
+            size = functools.reduce(np.maximum, (_finite(np.abs(one[at])) for one in values))
+        size += shift
+        size *= SPACINGS * EPSILON
+        np.multiply(errors[at], 1 + 2 * EPSILON, out=flat[at])
+        flat[at] += size
+    return covered
+
+
+def _finite(values: Array) -> Array:
+    return np.where(np.isfinite(values), values, 0)
+
+
 def _ends(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
     return (value.lower, value.upper) if isinstance(value, Interval) else (value,)
 
 
-def with_rounding(Q: Any, u: Uncertainty, shift: float = 0.0) -> Uncertainty:
-    """Return a result whose errors cover rounding."""
+def with_rounding(
+    Q: Any, u: Uncertainty, shift: float = 0.0, *, bounded: bool = False
+) -> Uncertainty:
+    """Return a result whose errors cover rounding; `bounded` if no component exceeds the total."""
     if Q.dtype.itemsize > 4:
         return u
     values = (u.total, u.aleatoric, u.epistemic)
+    sizes = (u.total,) if bounded else values
     errors = u.errors
     if errors is not None:
         found = (errors.total, errors.aleatoric, errors.epistemic)
-        errors = ComponentErrors(*(_covered(Q, error, values, shift) for error in found))
-    return Uncertainty(*values, _covered(Q, u.error, values, shift), errors)
+        errors = ComponentErrors(*(_covered(Q, error, sizes, shift) for error in found))
+    return Uncertainty(*values, _covered(Q, u.error, sizes, shift), errors)
 
 
 def _covered(Q: Any, error: Any, values: tuple[Any, ...], shift: float) -> Any:
