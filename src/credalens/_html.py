@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from credalens._files import check_folder
+from credalens._files import check_folder, follow_link
 from credalens._validation import raise_invalid
 
 #: Maximum length of a name or an identifier on a page.
@@ -17,7 +17,7 @@ MAX_LENGTH = 200
 
 def check_path(path: Any, example: str = "report.html") -> Path:
     """Raise an error if a page cannot be written to `path`; the message names `example`."""
-    file = Path(path)
+    file = follow_link(Path(path))
     if file.is_dir():
         raise_invalid("path", f"{file} is a folder", f"pass a file, e.g. {example}")
     if file.suffix.lower() not in (".html", ".htm"):

@@ -162,10 +162,13 @@ class TokenTask:
         """Write a file."""
         from credalens._files import atomic_write, locked
         from credalens._validation import counted
-        from credalens.io.output import check_not_inputs
+        from credalens.io.formats import DROPPED_COLUMNS
+        from credalens.io.output import check_not_inputs, check_own_table
         from credalens.io.tables import WRITERS, as_batch
 
         check_not_inputs([output, skipped_path(output)], map(Path, self.inputs.files))
+        if self.rows.records.dropped:
+            check_own_table(skipped_path(output), DROPPED_COLUMNS)
         batch = as_batch(self.columns())
         with locked(output), atomic_write(output) as temporary:
             WRITERS[output.suffix.lower()](lambda: iter([batch]), temporary)

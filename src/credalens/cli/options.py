@@ -68,14 +68,23 @@ class Inputs(ReadingOptions):
     def check_outputs(
         self, ensemble: "Ensemble", other_files: Sequence[Path], *outputs: Path | None
     ) -> None:
-        """Raise ValueError if an output would overwrite an input."""
-        from credalens.io.output import check_not_inputs
+        """Raise ValueError if an output would overwrite an input.
+
+        A list of skipped rows must not overwrite another file either.
+        """
+        from credalens.cli.predictions import skipped_path
+        from credalens.io.formats import DROPPED_COLUMNS
+        from credalens.io.output import check_not_inputs, check_own_table
 
         read = [*other_files, *self.other_files]
         for source in ensemble.sources:
             spans = source.row_ranges(0, source.n_rows or 0)
             read += [Path(source.path), *(Path(name) for name, _, _ in spans)]
         check_not_inputs(filter(None, outputs), read)
+        named = [Path(os.path.abspath(path)) for path in outputs if path is not None]
+        sides = {skipped_path(path) for path in [*named, Path(os.path.abspath("credalens"))]}
+        for path in sides.intersection(named) if self.skip else ():
+            check_own_table(path, DROPPED_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)

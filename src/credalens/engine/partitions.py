@@ -29,6 +29,8 @@ FORMAT = "credalens scores"
 FOOTER = "credalens"
 #: Least seconds between two writes of the manifest, whose size is that of all partitions.
 SAVE_INTERVAL = 2.0
+#: Settings that readers of a manifest use, and their types in JSON.
+SETTINGS: dict[str, Any] = {"columns": list, "classes": int | list}
 FIX = "pass the same ones, or name another folder"
 
 
@@ -47,7 +49,7 @@ class Partition:
     @property
     def name(self) -> str:
         """Name of the file of scores."""
-        return f"part-{self.index:05d}.parquet"
+        return part_name(self.index)
 
     @property
     def files(self) -> str:
@@ -273,4 +275,32 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise_file_error(str(path), "is not a manifest of scores", "name another folder")
+    problem = _manifest_problem(manifest)
+    if problem:
+        raise_file_error(str(path), problem, "score the predictions again, into another folder")
     return manifest
+
+
+def _manifest_problem(manifest: Mapping[str, Any]) -> str:
+    """Return what is wrong with a manifest, which must name files of scores in its folder only."""
+    settings, entries = manifest.get("settings"), manifest.get("partitions")
+    if not isinstance(settings, dict) or not isinstance(entries, list) or not entries:
+        return "lacks settings or partitions"
+    if not all(isinstance(settings.get(key), kind) for key, kind in SETTINGS.items()):
+        return f"lacks {' or '.join(SETTINGS)}"
+    if not all(type(manifest.get(key)) is int for key in ("rows", "left_out")):
+        return "lacks the numbers of rows"
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, dict) or entry.get("file") != part_name(i):
+            name = entry.get("file") if isinstance(entry, dict) else entry
+            return f"names the file {name!r} instead of {part_name(i)!r}"
+        if not {"start", "stop", "inputs", "status"} <= entry.keys():
+            return f"lacks the rows of {part_name(i)}"
+        if entry["status"] == "finished" and type(entry.get("rows")) is not int:
+            return f"lacks the number of rows of {part_name(i)}"
+    return ""
+
+
+def part_name(index: int) -> str:
+    """Return the name of the file of scores of a partition."""
+    return f"part-{index:05d}.parquet"

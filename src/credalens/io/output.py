@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from credalens._extras import require
-from credalens._files import atomic_write
+from credalens._files import atomic_write, follow_link
 from credalens.io.chunk import DroppedRow
 from credalens.io.formats import DROPPED_COLUMNS, column_names
 from credalens.io.source import PredictionFileError, raise_file_error
@@ -23,7 +22,7 @@ def check_output(out: Path) -> None:
         problem = f"has the unknown file extension {out.suffix!r}"
         raise_file_error(str(out), problem, f"supported are {' '.join(WRITERS)}")
     check_parent(out)
-    if out.is_dir():
+    if follow_link(out).is_dir():
         raise_file_error(str(out), "is a folder", "name a file")
 
 
@@ -73,8 +72,21 @@ def save_dropped(dropped: Sequence[DroppedRow], path: Path) -> None:
         remove_own_table(path, DROPPED_COLUMNS)
 
 
+def check_own_table(path: Path, columns: Sequence[str]) -> None:
+    """Raise an error for a file that a table would replace, unless it is such a table."""
+    if path.is_file() and not _is_table(path, columns):
+        fix = "move it, or name another output"
+        raise_file_error(str(path), "exists, and is not a table of skipped rows", fix)
+
+
+def _is_table(path: Path, columns: Sequence[str]) -> bool:
+    try:
+        return column_names(path) == list(columns)
+    except PredictionFileError:  # a file that cannot be read is not ours
+        return False
+
+
 def remove_own_table(path: Path, columns: Sequence[str]) -> None:
     """Remove the table that an earlier run wrote to `path`, recognised by its columns."""
-    with suppress(PredictionFileError):  # a file that cannot be read is not ours
-        if path.is_file() and column_names(path) == list(columns):
-            path.unlink()
+    if path.is_file() and _is_table(path, columns):
+        path.unlink()

@@ -126,15 +126,18 @@ class TextSource(Source):
         yield from slice_blocks(self._blocks(), start, stop)
 
     def _blocks(self) -> Iterator[Block]:
-        row = 0
+        row = line = 0
         with ExitStack() as stack:
             file = self._stream.open(stack)
             # The constructor has read the head of a stream.
             pending = b"" if self._stream.can_reopen else self._head
             first = True
             for text in whole_lines(self.path, file, pending, quotes=True):
-                block = self._parse(_rows_of(text, self._layout, first))
-                first = False
+                rows = _rows_of(text, self._layout, first)
+                block = self._parse(rows)
+                if b'"' in rows and _count_lines(rows) != len(block):
+                    self._check_quotes(rows, text, line, row)
+                first, line = False, line + text.count(b"\n")
                 if not len(block):
                     continue
                 row += len(block)
@@ -158,6 +161,33 @@ class TextSource(Source):
             columns, errors = self._parse_lines(text)
         values = np.stack([columns[name] for name in roles.classes], axis=1)[:, None]
         return Block(values, columns.get(roles.label), columns.get(roles.id), errors)
+
+    def _check_quotes(self, rows: bytes, text: bytes, line: int, row: int) -> None:
+        """Raise for a quote that makes several rows one, which is valid CSV.
+
+        It is such a quote if the row is complete at the end of the line. `line` and `row` are the
+        numbers of those before the block `text`, `rows` are its lines without the header.
+        """
+        lines = rows.decode("utf-8", "replace").splitlines(keepends=True)
+        reader = self._layout.reader(lines)
+        start = 0
+        for _ in reader:
+            first, *others = lines[start : reader.line_num]
+            start = reader.line_num
+            if not first.strip():
+                continue
+            whole = self._layout.parse(first.replace('"', ""))
+            more = "".join(others).replace('"', "").strip()
+            if more and whole and self._line_error(whole[0]) is None:
+                number = line + text.count(b"\n", 0, text.find(first.rstrip("\r\n").encode())) + 1
+                raise_file_error(
+                    self.path,
+                    f"line {number} opens a quote that ends on line {number + len(others)}, so "
+                    f"that {1 + len(others)} rows would be read as one",
+                    "remove the quote, or double it",
+                    row=row,
+                )
+            row += 1
 
     def _parse_lines(self, text: bytes) -> tuple[dict[Any, Array], dict[int, str]]:
         """Parse line by line; an invalid line becomes a row of NaN with an error."""
@@ -188,6 +218,10 @@ class TextSource(Source):
                     "columns by --columns or this one by --id-column"
                 )
         return None
+
+
+def _count_lines(text: bytes) -> int:
+    return sum(1 for line in text.splitlines() if line.strip())
 
 
 def _rows_of(text: bytes, layout: TextLayout, first: bool = True) -> bytes:

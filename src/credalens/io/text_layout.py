@@ -6,8 +6,9 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from credalens.io.columns import ID_NAMES, LABEL_NAMES, find_known
 from credalens.io.source import ReadOptions
@@ -52,6 +53,10 @@ class TextLayout:
     def parse(self, text: str) -> list[list[str]]:
         """Return the fields of each line that is not blank."""
         return _split(text, self.separator)
+
+    def reader(self, lines: Iterable[str]) -> Any:
+        """Return the reader of the module csv for lines of the table."""
+        return _reader(lines, self.separator)
 
     def number(self, text: str) -> str:
         """Return a number with a decimal point."""
@@ -112,9 +117,12 @@ def strip_comments(text: bytes) -> bytes:
     return text
 
 
+def _reader(lines: Iterable[str], separator: str) -> Any:
+    return csv.reader(lines, delimiter=separator, skipinitialspace=separator == " ")
+
+
 def _split(text: str, separator: str) -> list[list[str]]:
-    stream = io.StringIO(text, newline="")
-    rows = csv.reader(stream, delimiter=separator, skipinitialspace=separator == " ")
+    rows = _reader(io.StringIO(text, newline=""), separator)
     return [
         [field.strip() for field in row] for row in rows if len(row) > 1 or "".join(row).strip()
     ]
