@@ -70,6 +70,7 @@ class _Commands(LazyGroup):
         "decide": "Decide for every row: an action, and the labels that remain possible.",
         "map": "Write maps of the uncertainty of segmentation models.",
         "pick": "List the rows to hand to a person, with reasons.",
+        "compare": "Compare two ensembles on the same rows, or one without some models.",
         "serve": "Apply a policy to the predictions of HTTP requests.",
         "monitor": "Compare new scores with a reference; exit with code 3 on an alarm.",
         "explore": "Write a page on which predictions are moved and measured.",

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
 
 from credalens._backend import Array
-from credalens._files import atomic_write
-from credalens._html import check_path, script_data, truncate
+from credalens._html import check_path, truncate
 from credalens._validation import counted
 from credalens.monitor.check import KEEP_RATE, VOTE, Change, MonitorResult, TargetCheck
 from credalens.monitor.histogram import Histogram, common_table
 from credalens.monitor.sketch import ScoreSketch
 from credalens.report.markup import Markup, join, tag, user_text
 from credalens.report.sections import section, table
+from credalens.report.static_page import method_section, write_static_page
 
 #: Bars of a histogram, and its size in pixels.
 BARS, WIDTH, HEIGHT = 48, 520, 170
@@ -39,21 +34,6 @@ _STYLE = """
 .monitor .limit { stroke: var(--ink); stroke-dasharray: 5 4; }
 .monitor .dot { fill: var(--vermilion); }
 .alarm { color: var(--vermilion); font-weight: 600; }
-"""
-_SCRIPT = """
-"use strict";
-(() => {
-  const root = document.documentElement;
-  const prefers = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefers.matches);
-  const label = document.getElementById("theme-name");
-  const show = () => { label.textContent = isDark() ? "Light" : "Dark"; };
-  document.getElementById("theme").addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    show();
-  });
-  show();
-})();
 """
 
 
@@ -109,26 +89,16 @@ def write_page(
         _parts(reference, parts),
         _method(result),
     ])  # fmt: skip
-    links = [("summary", "Summary"), ("columns", "Distributions"), ("tests", "Tests"),
-             ("targets", "Guarantees"), ("parts", "Parts"), ("method", "Method")]  # fmt: skip
-    shown = [tag("a", text, href=f"#{key}") for key, text in links if f'id="{key}"' in body]
-    head = join([
-        tag("p", "credalens monitor", _class="eyebrow"),
-        tag("h1", user_text(heading)),
-        tag("p", f"{counted(result.n_new, 'row')} of ", user_text(truncate(names[1])), " against "
-            f"{counted(result.n_reference, 'row')} of ", user_text(truncate(names[0])),
-            _class="sizes"),
-        tag("nav", *shown, aria_label="Sections"),
+    sizes = join([
+        f"{counted(result.n_new, 'row')} of ", user_text(truncate(names[1])),
+        f" against {counted(result.n_reference, 'row')} of ", user_text(truncate(names[0])),
     ])  # fmt: skip
-    page = files("credalens.report").joinpath("page.html").read_text(encoding="utf-8")
-    style = files("credalens.report").joinpath("page.css").read_text(encoding="utf-8")
-    text = Template(page).substitute(
-        title=html.escape(heading), style=style + _STYLE, head=head, body=body,
-        data=script_data({"alarm": result.alarm}), library="", script=_SCRIPT,
+    sections = {"summary": "Summary", "columns": "Distributions", "tests": "Tests",
+                "targets": "Guarantees", "parts": "Parts", "method": "Method"}  # fmt: skip
+    return write_static_page(
+        file, "credalens monitor", heading, sizes, body, sections, _STYLE,
+        {"alarm": result.alarm},
     )  # fmt: skip
-    with atomic_write(file) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return file
 
 
 def sentence(change: Change) -> str:
@@ -344,11 +314,4 @@ def _method(result: MonitorResult) -> Markup:
             f"all hold, the probability that an alarm is ever raised is at most "
             f"{result.target_level:.2g}, however often labels are added."
         )
-    written = (
-        f"Written on {datetime.now().astimezone():%Y-%m-%d %H:%M %Z} by credalens "
-        f"{version('credalens')}."
-    )
-    return section(
-        "method", "Method", join(tag("p", note) for note in notes),
-        tag("p", written, _class="note"),
-    )  # fmt: skip
+    return method_section(notes)

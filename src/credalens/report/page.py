@@ -94,6 +94,9 @@ def render(data: ReportData, seconds: float) -> str:
         library=library,
         script=script,
         script_hashes=" ".join(f"'{value}'" for value in hashes),
+        noscript=tag(
+            "noscript", tag("p", "The charts and the table need JavaScript.", _class="rule")
+        ),
     )
 
 

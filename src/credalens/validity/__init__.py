@@ -2,6 +2,7 @@
 
 from credalens.validity.assessment import Assessment, assess
 from credalens.validity.conformal_sets import SCORES, ConformalSets, conformal
+from credalens.validity.ensemble_comparison import EnsembleComparison, compare_ensembles
 from credalens.validity.ensemble_repair import Repair, repair
 from credalens.validity.label_coverage import Coverage, GroupedCoverage, coverage
 from credalens.validity.mixture_calibration import CalibrationTest, calibration_test
@@ -16,6 +17,7 @@ __all__ = [
     "CalibrationTest",
     "ConformalSets",
     "Coverage",
+    "EnsembleComparison",
     "GroupedCoverage",
     "Reliability",
     "ReliabilityDiagram",
@@ -24,6 +26,7 @@ __all__ = [
     "assess",
     "calibrate",
     "calibration_test",
+    "compare_ensembles",
     "conformal",
     "coverage",
     "reliability",
