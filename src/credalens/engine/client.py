@@ -9,13 +9,14 @@ import socket
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import credalens
 from credalens._backend import get_num_threads
 from credalens._extras import require
+from credalens.engine.local_cluster import close, start_cluster
 from credalens.io import Ensemble
 
 dask = require("dask", "dask")
@@ -62,22 +63,9 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         # Dask's profiler interrupts every thread a hundred times per second.
         settings = {"distributed.worker.profile.enabled": False, **KEEP_WORKERS}
         stack.enter_context(dask.config.set(settings))
-        cluster = distributed.LocalCluster(
-            n_workers=workers or get_num_threads(),
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",  # any free port, not reachable from other machines
-            local_directory=folder,
-            # A worker that dies is restarted and its partition repeated: nothing to report.
-            silence_logs=logging.CRITICAL,
-        )
-        stack.callback(_close, cluster)
+        cluster = start_cluster(workers or get_num_threads(), folder)
+        stack.callback(close, cluster)
         yield stack.enter_context(distributed.Client(cluster))
-
-
-def _close(cluster: Any) -> None:
-    """Close a cluster; errors of a worker that is just restarting must not hide the cause."""
-    with suppress(Exception):
-        cluster.close()
 
 
 @dataclass(frozen=True)
