@@ -112,7 +112,7 @@ def _titles(rows: Sequence[Sequence[str]], separator: str) -> list[str]:
 
 def strip_comments(text: bytes) -> bytes:
     """Return text without the lines that start with ``#``."""
-    if b"\n#" in text or text.startswith((b"#", b"\xef\xbb\xbf#")):
+    if b"#" in text and (b"\n#" in text or text.startswith((b"#", b"\xef\xbb\xbf#"))):
         return re.sub(rb"(?m)^(\xef\xbb\xbf)?#[^\n]*\n?", b"", text)
     return text
 
