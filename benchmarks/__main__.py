@@ -34,6 +34,7 @@ SUITES = {
     "validity": "Validity",
     "large_label_spaces": "Large label spaces and truncated predictions",
     "real_line": "Real-valued targets",
+    "dense_predictions": "Segmentation maps",
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -22,6 +22,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     [
         "tutorials/files.md",
         "tutorials/cluster.md",
+        "tutorials/segmentation.md",
         "howto/language_models.md",
         "howto/multilabel.md",
     ],
