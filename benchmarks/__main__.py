@@ -35,6 +35,7 @@ SUITES = {
     "large_label_spaces": "Large label spaces and truncated predictions",
     "real_line": "Real-valued targets",
     "dense_predictions": "Segmentation maps",
+    "service": "Scoring service, on the loopback interface",
 }
 RESULTS = Path(__file__).parent / "results"
 

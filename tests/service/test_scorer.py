@@ -173,3 +173,28 @@ def test_requests_agree_with_the_schema():
     for document in wrong:
         assert not check.is_valid(document), document
         answer(app, document, 422)
+
+
+@pytest.mark.parametrize("rule", [ThresholdRule(0.45), ThresholdRule([0.2, 0.7, np.inf, -np.inf])])
+@pytest.mark.parametrize("names", [CLASSES, None])
+def test_one_call_of_the_kernel_has_the_results_of_the_general_path(rule, names):
+    rng = np.random.default_rng(0)
+    tied = rng.integers(0, 3, (40, M, K)) + np.eye(K)[:M]  # votes and probabilities are tied
+    P = np.concatenate([members(40), tied / tied.sum(axis=-1, keepdims=True)])
+    own = policy(rule, class_names=names)
+    fast, general = Scorer(own), Scorer(own)
+    assert fast._fast is not None
+    general._fast = None
+    readonly = P.copy()
+    readonly.flags.writeable = False
+    for which in ("handed_over", "all", "none"):
+        for rows in (P, readonly, P[:1], P[3], P[60], P[:, :, ::-1][:, :, ::-1]):
+            first, second = fast(rows, which), general(rows, which)
+            assert list(first) == list(second)
+            for key, value in second.items():
+                assert np.array_equal(np.asarray(first[key]), np.asarray(value)), key
+    inexact = P * (1 + 1e-5)
+    assert fast._fast.measures(inexact) is None
+    np.testing.assert_allclose(fast(inexact)["tv_total"], general(P)["tv_total"])
+    for other in ("repair vector", "weights", "mmi", "ordinal", "labels", "abstain", "reading"):
+        assert Scorer(POLICIES[other])._fast is None

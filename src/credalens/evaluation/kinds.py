@@ -146,6 +146,17 @@ class Rule:
         ambiguous, unknown = lower >= self.aleatoric, apart >= self.epistemic
         return ambiguous.astype(np.uint8) + 2 * unknown.astype(np.uint8)
 
+    def code(self, lower: float, epistemic: float) -> int:
+        """Return the index into `KINDS` of one prediction, from its lower aleatoric end.
+
+        Examples
+        --------
+        >>> Rule(0.4, 1.0).code(0.5, 0.3)
+        3
+        """
+        slack = 1e-6 * self.scale
+        return (lower + slack >= self.aleatoric) + 2 * (epistemic + slack >= self.epistemic)
+
 
 def make_rule(
     level: Any, distance: Distance, n_classes: int, name: str = "review_threshold"

@@ -12,7 +12,10 @@ from credalens._backend import Array
 from credalens.distances import Distance, as_distance
 from credalens.evaluation.kinds import KINDS, REVIEW_THRESHOLD, Rule, make_rule
 from credalens.evaluation.likelihood import member_array
-from credalens.measures import quantify
+from credalens.measures import Interval, quantify
+
+#: Largest number of differences for which all pairs of members are compared at once.
+ONE_PASS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -84,31 +87,66 @@ def reasons_by_rule(
 ) -> list[Reason]:
     """Return the reasons for the kinds by a rule; see `reasons`."""
     Q, points = member_array(members, missing=True)
-    _, M, K = points.shape
+    u = quantify(Q, metric)
     present = np.broadcast_to(np.asarray(Q.to_numpy_backed().n_present), len(points))
+    measures = RowMeasures(u.total, u.aleatoric, rule.codes(u.aleatoric, u.epistemic), present)
+    return explain(points, measures, metric, member_names, class_names)
+
+
+@dataclass(frozen=True)
+class RowMeasures:
+    """What `explain` needs to know about rows, each of shape ``(n,)``."""
+
+    total: Array
+    aleatoric: Any
+    #: Indices into `KINDS`.
+    codes: Array
+    #: Number of members that are not missing; None if none is missing.
+    present: Array | None = None
+
+    def take(self, rows: Array) -> RowMeasures:
+        """Return the measures of some rows."""
+        lower, upper = self.aleatoric
+        present = None if self.present is None else self.present[rows]
+        return RowMeasures(
+            self.total[rows], Interval(lower[rows], upper[rows]), self.codes[rows], present
+        )
+
+
+def explain(
+    points: Array,
+    measures: RowMeasures,
+    metric: Distance,
+    member_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+) -> list[Reason]:
+    """Return the reasons for predictions ``(n, M, K)`` whose measures are known."""
+    _, M, K = points.shape
     names = [f"model {m}" for m in range(M)] if member_names is None else member_names
     labels = [str(k) for k in range(K)] if class_names is None else class_names
     in_text = [f"class {k}" for k in range(K)] if class_names is None else class_names
-    u = quantify(Q, metric)
-    codes = rule.codes(u.aleatoric, u.epistemic)
+    # Lists are faster than arrays in a loop over rows.
+    pairs, top = widest_pairs(points, metric), points.argmax(axis=2).tolist()
+    codes, totals = measures.codes.tolist(), measures.total.tolist()
+    ends = [end.tolist() for end in measures.aleatoric]
     explained = []
-    for i, pair in enumerate(widest_pairs(points, metric)):
+    for i, pair in enumerate(pairs):
         kind, evidence = KINDS[codes[i]], []
         if kind.ambiguous:
-            ends = (f"{float(end[i]):.2f}" for end in u.aleatoric)
-            evidence.append(f"risk {' to '.join(dict.fromkeys(ends))}")
+            risks = (f"{end[i]:.2f}" for end in ends)
+            evidence.append(f"risk {' to '.join(dict.fromkeys(risks))}")
         if kind.unknown and pair is not None:
             evidence.append("".join(apart(points[i, pair], [names[m] for m in pair], in_text)))
         if not evidence:
-            evidence.append(f"total uncertainty {float(u.total[i]):.2f}")
-        text = f"{kind.describe(int(present[i]))}: {'; '.join(evidence)}"
+            evidence.append(f"total uncertainty {totals[i]:.2f}")
+        present = M if measures.present is None else int(measures.present[i])
+        text = f"{kind.describe(present)}: {'; '.join(evidence)}"
         if pair is None:
             explained.append(Reason(kind.name, text, None, None))
         else:
-            (a, b), (first, second) = pair, points[i, pair].argmax(axis=1)
-            explained.append(
-                Reason(kind.name, text, (names[a], names[b]), (labels[first], labels[second]))
-            )
+            a, b = pair
+            classes = labels[top[i][a]], labels[top[i][b]]
+            explained.append(Reason(kind.name, text, (names[a], names[b]), classes))
     return explained
 
 
@@ -117,9 +155,16 @@ def widest_pairs(points: Array, distance: Distance) -> list[list[int] | None]:
 
     None where all members are equal. Members that are NaN are missing.
     """
-    n, M, _ = points.shape
+    n, M, K = points.shape
     rows = points.astype(np.float64)
     missing = np.isnan(rows[:, :, 0])
+    if 0 < n * M * M * K <= ONE_PASS and not missing.any():
+        distances = np.tril(distance.between(rows[:, :, None], rows[:, None]), -1).reshape(n, -1)
+        first = distances.argmax(axis=1)
+        return [
+            [m % M, m // M] if d > 0 else None
+            for m, d in zip(first.tolist(), distances[np.arange(n), first].tolist(), strict=True)
+        ]
     rows[missing] = 1 / rows.shape[2]
     widest, pairs = np.zeros(n), np.full((n, 2), -1)
     for m in range(1, M):

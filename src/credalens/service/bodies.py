@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -113,7 +114,7 @@ def read_npy(body: bytes, policy: Policy) -> tuple[Array, Any]:
         raise ValueError("body: is not a .npy file; send what numpy.save writes")
     stop = start + int.from_bytes(body[8:start], "little")
     shape, fortran_order, dtype = _npy_header(body[:stop])
-    count = int(np.prod(shape, dtype=object)) if shape else 1
+    count = math.prod(shape)
     if len(body) - stop != count * dtype.itemsize:
         raise ValueError(f"body: has {len(body) - stop} bytes of data, its header describes "
                          f"{count * dtype.itemsize}; send the whole file")  # fmt: skip

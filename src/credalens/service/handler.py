@@ -46,8 +46,11 @@ class Handler:
             raise ValueError(_NAMES.sub("predictions", str(error))) from None
         if ids is not None:
             answer = {"id": ids, **answer}
-        kept = int(np.count_nonzero(answer["keep"])) if "keep" in answer else 0
-        rows = 1 if values.ndim == 2 else len(values)
+        keep = answer.get("keep", False)
+        if values.ndim == 2:  # counting the entries of an array would take longer than the measures
+            rows, kept = 1, int(keep)
+        else:
+            rows, kept = len(values), int(np.count_nonzero(keep))
         if ARROW in accept:
             from credalens.service import arrow
 

@@ -11,10 +11,12 @@ from credalens import _validation
 from credalens._backend import Array
 from credalens.distances import as_distance
 from credalens.evaluation.kinds import KINDS, REVIEW_THRESHOLD, make_rule
-from credalens.evaluation.reasons import reasons_by_rule
+from credalens.evaluation.reasons import RowMeasures, explain
+from credalens.measures import Interval
 from credalens.policy.application import PreparedColumns
 from credalens.policy.policy import Policy
 from credalens.policy.rules import HAND_OVER, KEEP, DecisionRule
+from credalens.service.tv_columns import TotalVariationColumns
 from credalens.sets import ConvexHull
 
 #: Which rows have a reason: those that are handed over, all, or none.
@@ -46,6 +48,11 @@ class Scorer:
         repair = policy.repair
         kept = range(policy.n_members) if repair is None else repair.kept.tolist()
         self._members = [policy.member_names[m] for m in kept]
+        self._fast = (
+            TotalVariationColumns(policy, self._rule)
+            if TotalVariationColumns.apply_to(policy)
+            else None
+        )
         self._reading = {name: policy.reading.get(name) for name in VALUE_OPTIONS}
 
     def __call__(self, predictions: Any, reasons: str = "handed_over") -> dict[str, Any]:
@@ -68,10 +75,42 @@ class Scorer:
         values = np.asarray(predictions)
         if values.ndim not in (2, 3):
             _raise_shape(values.shape, self.policy)
-        columns = self._rows(values if values.ndim == 3 else values[None], reasons)
+        rows = values if values.ndim == 3 else values[None]
+        found = None if self._fast is None else self._fast.measures(rows)
+        if found is not None and self._fast is not None:
+            return self._fast_rows(self._fast, rows, *found, reasons, one=values.ndim == 2)
+        columns = self._rows(rows, reasons)
         if values.ndim == 3:
             return columns
         return {name: _scalar(column) for name, column in columns.items()}
+
+    def _fast_rows(
+        self,
+        fast: TotalVariationColumns,
+        rows: Array,
+        found: Array,
+        vote: Array,
+        which: str,
+        *,
+        one: bool,
+    ) -> dict[str, Any]:
+        """Return the columns from the results of the kernel."""
+        if one:
+            columns, code = fast.one(found, vote)
+            columns["kind"] = KINDS[code].name
+            columns["reason"] = None
+            if which != "none" and (which == "all" or not columns["keep"]):
+                total, lower, upper, _ = found
+                measures = RowMeasures(total, Interval(lower, upper), np.array([code]))
+                (columns["reason"],) = self._explain(rows, measures)
+            return columns
+        total, lower, upper, epistemic = found
+        columns = fast.several(found, vote)
+        codes = self._rule.codes(Interval(lower, upper), epistemic)
+        columns["kind"] = self._kinds[codes]
+        measures = RowMeasures(total, Interval(lower, upper), codes)
+        columns["reason"] = self._reasons(rows, measures, columns["keep"], which)
+        return columns
 
     def _rows(self, values: Array, reasons: str) -> dict[str, Any]:
         policy = self.policy
@@ -80,13 +119,14 @@ class Scorer:
         Q = policy.prepare(self._probabilities(values))
         columns, measured = self.columns.rows(Q, None, policy.class_names)
         u = measured["tv"]
-        kinds = self._kinds[self._rule.codes(u.aleatoric, u.epistemic)]
+        codes = self._rule.codes(u.aleatoric, u.epistemic)
         keep = self._keep(columns)
         if keep is not None:
             columns["keep"] = keep
-        columns["kind"] = kinds
+        columns["kind"] = self._kinds[codes]
         if "reason" not in columns:
-            columns["reason"] = self._reasons(Q, u, keep, reasons)
+            measures = RowMeasures(u.total, u.aleatoric, codes)
+            columns["reason"] = self._reasons(np.asarray(Q.members), measures, keep, reasons)
         return columns
 
     def _probabilities(self, values: Array) -> Any:
@@ -110,21 +150,23 @@ class Scorer:
             return np.asarray(columns["size"] == 1)
         return np.asarray(columns["action"] != HAND_OVER)
 
-    def _reasons(self, Q: ConvexHull, u: Any, keep: Array | None, which: str) -> list[str | None]:
-        n = len(u.total)
-        texts: list[str | None] = [None] * n
+    def _reasons(
+        self, rows: Array, measures: RowMeasures, keep: Array | None, which: str
+    ) -> list[str | None]:
+        texts: list[str | None] = [None] * len(rows)
         if which == "none":
             return texts
-        every = which == "all" or keep is None
-        selected = np.arange(n) if every else np.flatnonzero(~np.asarray(keep))
-        if len(selected):
-            part = Q if len(selected) == n else Q[selected]
-            found = reasons_by_rule(
-                part, self._metric, self._rule, self._members, self.policy.class_names
-            )
-            for i, reason in zip(selected.tolist(), found, strict=True):
-                texts[i] = reason.text
+        if which == "all" or keep is None:
+            return self._explain(rows, measures)
+        selected = np.flatnonzero(~np.asarray(keep))
+        found = self._explain(rows[selected], measures.take(selected))
+        for i, text in zip(selected.tolist(), found, strict=True):
+            texts[i] = text
         return texts
+
+    def _explain(self, rows: Array, measures: RowMeasures) -> list[str | None]:
+        found = explain(rows, measures, self._metric, self._members, self.policy.class_names)
+        return [reason.text for reason in found]
 
 
 def _scalar(column: Any) -> Any:

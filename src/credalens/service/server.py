@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import signal
 import socket
@@ -164,6 +165,9 @@ def serve(
         timeout_graceful_shutdown=int(seconds) + 5,
     )
     collect_warnings()
+    # Modules stay in memory anyway: the garbage collector need not look at them again.
+    gc.collect()
+    gc.freeze()
     server = _Server(config, app, ready)
     server.run(sockets=[listening])
     return int(server.stopped_by)
