@@ -91,13 +91,18 @@ def test_the_commands_of_the_readme_run_on_them(finished, tmp_path, monkeypatch)
     commands = re.findall(r"^credalens (.*model_\*\.npy.*?)(?:  .*)?$", readme, re.M)
     assert [line.split()[0] for line in commands] == [
         "score", "report", "evaluate", "validate", "diagnose", "decide", "pick", "explore",
+        "compare", "score",
     ]  # fmt: skip
     for line in commands:
-        words = [w for word in line.split() for w in (models if "*" in word else [word])]
+        expanded = [models if word == "model_*.npy" else [word] for word in line.split()]
+        words = [
+            word.replace("model_3", "model_1").strip("'") for some in expanded for word in some
+        ]
         done = CliRunner().invoke(cli.app, words)
         assert done.exit_code == 0, done.output
     written = {path.name for path in tmp_path.iterdir()}
-    assert {"scores.csv", "report.html", "decisions.csv", "review.csv", "explorer.html"} <= written
+    assert {"scores.csv", "report.html", "decisions.csv", "review.csv", "explorer.html",
+            "policy.json", "today.parquet"} <= written  # fmt: skip
 
 
 def test_scores_read_back_to_the_same_bits(finished):
