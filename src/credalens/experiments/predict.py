@@ -14,9 +14,6 @@ from credalens._backend import Array
 from credalens._extras import require
 from credalens._files import atomic_write
 
-#: The networks of the paper, as a repository of `torch.hub`.
-HUB = "chenyaofo/pytorch-cifar-models"
-
 
 def batched(images: Iterable[Any], size: int) -> Iterator[Array]:
     """Yield arrays of at most `size` images."""
@@ -98,15 +95,17 @@ def predict_cifar(
 ) -> list[Path]:
     """Download the test images and the networks, and write one prediction file per network.
 
-    Needs PyTorch, and an internet connection unless everything is in the caches.
+    Needs PyTorch, and an internet connection unless everything is in `cache`. Images, the code of
+    the networks and their weights are verified by their SHA-256.
     """
     from credalens.datasets.cifar import load_cifar
+    from credalens.experiments.networks_hub import load_network
 
     torch = require("torch", "torch")
     images, labels = load_cifar(dataset, cache)
 
     def loader(name: str) -> Callable[[], Any]:
-        return lambda: torch.hub.load(HUB, f"{dataset}_{name}", pretrained=True, trust_repo=True)
+        return lambda: load_network(f"{dataset}_{name}", cache)
 
     with torch.inference_mode():
         return write_predictions(
