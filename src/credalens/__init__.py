@@ -1,5 +1,7 @@
 """Total, aleatoric and epistemic uncertainty of credal sets: exact, certified and fast."""
 
+from credalens import _interrupts as _interrupts  # isort: skip  # before what takes long
+
 from typing import TYPE_CHECKING, Any
 
 from credalens._backend import get_num_threads, limit_threads, set_num_threads

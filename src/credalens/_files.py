@@ -31,6 +31,7 @@ FIXES = {
     errno.ENOENT: "check the name",
     errno.ENOTDIR: "check the name",
     errno.EISDIR: "name a file",
+    errno.ELOOP: "remove the loop of symbolic links",
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EMFILE: "raise the number of open files by ulimit -n, or name fewer files",
     errno.EIO: "check the disk and run it again",
@@ -190,6 +191,11 @@ def _lock(stream: IO[bytes], out: Path) -> None:
         ) from error
     except OSError:  # the file system does not support locks
         return
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """Return the path without symbolic links, as far as it exists; a loop of them is no error."""
+    return Path(os.path.realpath(path))
 
 
 def check_folder(folder: Path) -> None:

@@ -129,6 +129,13 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = previous
 
 
+def binary_stdout() -> Any:
+    """Return standard output for a table; raise ValueError if it was closed by the shell."""
+    if getattr(sys.stdout, "name", None) == os.devnull:  # see _open_streams
+        raise ValueError("standard output is closed; pass -o FILE")
+    return sys.stdout.buffer
+
+
 @contextmanager
 def _thread_limit(threads: int | None) -> Iterator[None]:
     if threads is None:

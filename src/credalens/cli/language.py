@@ -1,6 +1,5 @@
 """Scores of tokens and answers of language models, for ``credalens score --format logprobs``."""
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credalens.cli.command_context import note, print_table
+from credalens.cli.command_context import binary_stdout, note, print_table
 from credalens.cli.options import (
     CommonOptions,
     EnsembleInputs,
@@ -94,6 +93,7 @@ def score_tokens(
     from credalens.io.language.reading import AnswerOptions, read_records
     from credalens.io.language.scoring import TokenScores
     from credalens.io.language.token_rows import token_rows
+    from credalens.io.streams import standard_input
 
     for name in changed_options(inputs):
         if name.removeprefix("--").replace("-", "_") not in APPLY:
@@ -108,7 +108,7 @@ def score_tokens(
         if name != STDIN:
             check_logprobs(name, inputs.read_options)
     options = AnswerOptions(language.tokens, inputs.id_column, inputs.allows_missing, inputs.skip)
-    records = read_records(files, options, sys.stdin.buffer)
+    records = read_records(files, options, standard_input())
     _describe(records, common)
     return TokenTask(token_rows(records, language.n_classes), scores, language, inputs, common)
 
@@ -180,8 +180,9 @@ class TokenTask:
         from credalens.io.tables import as_batch, write_csv, write_jsonl
 
         write: Callable[[Iterator[Any], Any], None] = write_csv if to == "csv" else write_jsonl
-        write(iter([as_batch(self.columns())]), sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        stream = binary_stdout()
+        write(iter([as_batch(self.columns())]), stream)
+        stream.flush()
         write_skipped(self.rows.records.dropped, skipped_path(None))
 
     def to_terminal(self, top: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credalens.cli.command_context import note, print_table
+from credalens.cli.command_context import binary_stdout, note, print_table
 from credalens.cli.language import LanguageOptions, score_tokens
 from credalens.cli.multilabel import MultilabelOptions, open_multilabel
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
@@ -333,7 +333,7 @@ class ScoreTask:
 
         gaps = store.gaps()
         rows = gaps[-1][0]
-        with ThreadPoolExecutor(1) as pool:
+        with ThreadPoolExecutor(1) as pool:  # waits, so that no part is written half
             pending: Future[None] | None = None
             for chunk, batch, summary in self._batches(gaps):
                 part = chunk.start, chunk.stop, batch, chunk.dropped, summary
@@ -377,8 +377,9 @@ class ScoreTask:
         from credalens.io.tables import write_csv, write_jsonl
 
         write: Callable[[Iterator[Any], Any], None] = write_csv if to == "csv" else write_jsonl
-        write(_one_behind(batch for _, batch, _ in self._batches()), sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        stream = binary_stdout()
+        write(_one_behind(batch for _, batch, _ in self._batches()), stream)
+        stream.flush()
         write_skipped(self.predictions.skipped, skipped_path(None))
 
     def to_terminal(self, top: int, file: str = "scores.csv") -> None:

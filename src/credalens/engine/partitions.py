@@ -290,14 +290,18 @@ def _manifest_problem(manifest: Mapping[str, Any]) -> str:
         return f"lacks {' or '.join(SETTINGS)}"
     if not all(type(manifest.get(key)) is int for key in ("rows", "left_out")):
         return "lacks the numbers of rows"
+    if type(manifest.get("complete")) is not bool:
+        return "does not tell whether it is complete"
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict) or entry.get("file") != part_name(i):
             name = entry.get("file") if isinstance(entry, dict) else entry
             return f"names the file {name!r} instead of {part_name(i)!r}"
-        if not {"start", "stop", "inputs", "status"} <= entry.keys():
-            return f"lacks the rows of {part_name(i)}"
-        if entry["status"] == "finished" and type(entry.get("rows")) is not int:
-            return f"lacks the number of rows of {part_name(i)}"
+        kinds = {"start": int, "stop": int, "inputs": list, "status": str}
+        if entry.get("status") == "finished":
+            kinds |= {"rows": int, "left_out": int}
+        for key, kind in kinds.items():
+            if type(entry.get(key)) is not kind:
+                return f"lacks the entry {key!r} of {part_name(i)}"
     return ""
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import glob
 import importlib
 import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from credalens._files import resolved
 from credalens.io.source import (
     PredictionFileError,
     ReadOptions,
@@ -21,7 +21,7 @@ from credalens.io.source import (
     read_errors,
     retry,
 )
-from credalens.io.streams import ByteStream, format_suffix, is_compressed
+from credalens.io.streams import ByteStream, format_suffix, is_compressed, standard_input
 from credalens.measures.table import MEASURES
 
 
@@ -130,7 +130,7 @@ def open_source(name: str, options: ReadOptions, stdin: IO[bytes] | None = None)
         return _open_logprobs(name, options, stdin)
     if name == STDIN:
         name, suffix = "stdin", _stdin_suffix(options)
-        stream = [ByteStream("stdin", stdin or sys.stdin.buffer)]
+        stream = [ByteStream("stdin", stdin or standard_input())]
     else:
         suffix = _file_suffix(name, options)
         stream = [ByteStream(name)] if is_compressed(name) else []
@@ -153,7 +153,7 @@ def _open_logprobs(name: str, options: ReadOptions, stdin: IO[bytes] | None) -> 
     with read_errors(path):
         return ChoiceSource(
             path, options,
-            ByteStream(path, stdin or sys.stdin.buffer) if name == STDIN else ByteStream(name),
+            ByteStream(path, stdin or standard_input()) if name == STDIN else ByteStream(name),
         )  # fmt: skip
 
 
@@ -212,10 +212,10 @@ def expand(names: Iterable[str], exclude: Iterable[Path] = ()) -> list[str]:
     The files of a folder or pattern are sorted; files in `exclude` and outputs of commands are not
     among them. A folder that is one dataset (see `credalens.io.parquet.is_dataset`) is one entry.
     """
-    excluded = {path.resolve() for path in exclude}
+    excluded = {resolved(path) for path in exclude}
 
     def models(paths: Iterable[Path]) -> list[str]:
-        return [str(p) for p in paths if p.resolve() not in excluded and not is_output(p)]
+        return [str(p) for p in paths if resolved(p) not in excluded and not is_output(p)]
 
     found: list[str] = []
     for name in names:
@@ -235,10 +235,10 @@ def expand(names: Iterable[str], exclude: Iterable[Path] = ()) -> list[str]:
         raise_file_error("input", "contains no prediction files", "name at least one")
     seen: set[str] = set()
     for name in found:
-        resolved = name if name == STDIN else str(Path(name).resolve())
-        if resolved in seen:
+        real = name if name == STDIN else str(resolved(name))
+        if real in seen:
             raise_file_error(name, "is listed twice", "name every model once")
-        seen.add(resolved)
+        seen.add(real)
     return found
 
 

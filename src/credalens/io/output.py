@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from credalens._extras import require
-from credalens._files import atomic_write, follow_link
+from credalens._files import atomic_write, follow_link, resolved
 from credalens.io.chunk import DroppedRow
 from credalens.io.formats import DROPPED_COLUMNS, column_names
 from credalens.io.source import PredictionFileError, raise_file_error
@@ -35,9 +35,9 @@ def check_parent(out: Path) -> None:
 
 def check_not_inputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     """Raise an error for outputs that would overwrite an input, or are inside a dataset."""
-    read = {path.resolve() for path in inputs}
+    read = {resolved(path) for path in inputs}
     for out in outputs:
-        path = out.resolve()
+        path = resolved(out)
         if path in read:
             raise_file_error(str(out), "is also an input", "name another output")
         for folder in read.intersection(path.parents):

@@ -57,7 +57,8 @@ def scored_chunks(
             yield chunk, *score_chunk(chunk, scores, ensemble.class_names, numbered)
         return
     pending: deque[tuple[Chunk, Future[Any]]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(workers)
+    try:
         for chunk in ensemble.chunks(rows, start, skip, stop):
             task = pool.submit(score_chunk, chunk, scores, ensemble.class_names, numbered)
             pending.append((chunk, task))
@@ -66,6 +67,9 @@ def scored_chunks(
                 yield done, *task.result()
         for done, task in pending:
             yield done, *task.result()
+    finally:
+        # After an error or an interrupt, nothing waits for chunks that are still being scored.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def score_chunk(

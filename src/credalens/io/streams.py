@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import lzma
 import os
+import sys
 import zipfile
 from contextlib import ExitStack
 from pathlib import PurePath
@@ -40,6 +41,13 @@ def file_stem(name: str) -> str:
 def is_compressed(path: str) -> bool:
     """Return whether a file is compressed, by its file extension."""
     return PurePath(path).suffix.lower() in COMPRESSED
+
+
+def standard_input() -> IO[bytes]:
+    """Return the bytes of standard input, which the shell may have closed (``<&-``)."""
+    if sys.stdin is None:
+        raise_file_error("stdin", "is closed", "pipe the predictions to it, or name a file")
+    return sys.stdin.buffer
 
 
 class ByteStream:
