@@ -247,6 +247,23 @@ class Ensemble:
             first[missing] = None if first.ndim == 1 else np.nan
         return first
 
+    def _stored_labels(
+        self,
+        blocks: Sequence[Block],
+        ids: Array | None,
+        start: int,
+        errors: dict[int, tuple[str, str]],
+    ) -> tuple[Array | None, str, Source | None]:
+        """Return labels as they are stored, their file, and the source if they are in one."""
+        n = len(blocks[0])
+        if self.labels is not None:
+            raw: Array | None = self.labels.at(start, n, ids, errors)
+            if raw is not None and len(raw) < n:
+                raise_label_count_error(self.labels.path, len(self.labels), None, self.sources)
+            return raw, self.labels.path, None
+        source = next((one for one in self.sources if one.has_labels), None)
+        return self._common(blocks, start, "labels"), "" if source is None else source.path, source
+
     def _labels(
         self,
         blocks: Sequence[Block],
@@ -256,17 +273,7 @@ class Ensemble:
         errors: dict[int, tuple[str, str]],
     ) -> RowLabels | None:
         """Return class indices; invalid labels are raised, or added to `errors`."""
-        source: Source | None = None
-        n = len(blocks[0])
-        if self.labels is not None:
-            raw: Array | None = self.labels.at(start, n, ids, errors)
-            if raw is not None and len(raw) < n:
-                raise_label_count_error(self.labels.path, len(self.labels), None, self.sources)
-            path = self.labels.path
-        else:
-            raw = self._common(blocks, start, "labels")
-            source = next((s for s in self.sources if s.has_labels), None)
-            path = "" if source is None else source.path
+        raw, path, source = self._stored_labels(blocks, ids, start, errors)
         if raw is None:
             return None
         try:

@@ -13,7 +13,7 @@ from credalens._backend import Array
 from credalens.evaluation.labels import is_missing
 from credalens.io.chunk import Chunk
 from credalens.io.consistency import check_options
-from credalens.io.ensemble import Ensemble, raise_label_count_error
+from credalens.io.ensemble import Ensemble
 from credalens.io.formats import column_names, expand, open_source
 from credalens.io.label_files import LabelOptions, read_labels
 from credalens.io.number_columns import check_rows, has_arrays, number_columns
@@ -91,15 +91,8 @@ class RealEnsemble(Ensemble):
         errors: dict[int, tuple[str, str]],
     ) -> RowLabels | None:
         """Return targets as floats; those that are no numbers raise, or are added to `errors`."""
-        path, n = "", len(blocks[0])
-        if self.labels is not None:
-            path = self.labels.path
-            raw: Array | None = self.labels.at(start, n, ids, errors)
-            if raw is not None and len(raw) < n:
-                raise_label_count_error(path, len(self.labels), None, self.sources)
-        else:
-            raw = self._common(blocks, start, "labels")
-            path = next((s.path for s in self.sources if s.has_labels), "")
+        n = len(blocks[0])
+        raw, path, _ = self._stored_labels(blocks, ids, start, errors)
         if raw is None:
             return None
         if raw.ndim > 1 and raw.size != n:

@@ -23,6 +23,14 @@ Bins = Annotated[int, typer.Option(min=2, help="Points on a rejection curve.")]
 Families = Annotated[
     str, typer.Option(help="Families separated by commas; the name of a distance is a family.")
 ]
+NamedPredictions = Annotated[
+    list[str],
+    typer.Option(
+        metavar="[NAME=]PATH",
+        help="Folder with one file per network, a file with all, or a quoted pattern; may be "
+        "repeated.",
+    ),
+]
 KeelFolder = Annotated[
     Path | None,
     typer.Option(

@@ -19,14 +19,7 @@ EXAMPLES = (
 def command(
     context: typer.Context,
     reading: ReadingOptions,
-    predictions: Annotated[
-        list[str],
-        typer.Option(
-            metavar="[NAME=]PATH",
-            help="Folder with one file per network, a file with all, or a quoted pattern; may be "
-            "repeated.",
-        ),
-    ],
+    predictions: _options.NamedPredictions,
     batches: _options.Batches = 10,
     bins: _options.Bins = 30,
     measures: _options.Families = "hartley,entropy,tv",

@@ -19,14 +19,7 @@ EXAMPLES = (
 def command(
     context: typer.Context,
     reading: ReadingOptions,
-    predictions: Annotated[
-        list[str],
-        typer.Option(
-            metavar="[NAME=]PATH",
-            help="Folder with one file per network, a file with all, or a quoted pattern; may be "
-            "repeated.",
-        ),
-    ],
+    predictions: _options.NamedPredictions,
     splits: Annotated[int, typer.Option(min=1, help="Number of random halves.")] = 5,
     out: Annotated[Path, folder_option("Folder for the tables.")] = Path(f"credalens-{NAME}"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the halves.")] = 0,
