@@ -316,6 +316,59 @@ def test_equal_members_are_exactly_zero_wide():
             assert_array_equal(diameter(P, method), 0)
 
 
+def few_classes(kind, n, M, K, dtype):
+    rng = np.random.default_rng(M)
+    P = rng.dirichlet(np.full(K, rng.choice([0.2, 1.0, 30.0])), (n, M))
+    if kind == "off":
+        P *= 1 + rng.uniform(-9e-7, 9e-7, (n, M, 1))
+    if kind == "close":
+        P = P[:, :1] * (1 + 1e-13 * rng.random((n, M, 1)))
+    if kind == "certain":
+        P = np.where(rng.random((n, M, 1)) < 0.5, np.eye(K)[rng.integers(0, K, (n, M))], P)
+    if kind == "tenths":
+        P = rng.multinomial(10, np.full(K, 1 / K), (n, M)) / 10
+    return P.astype(dtype)
+
+
+KINDS = pytest.mark.parametrize("kind", ["spread", "off", "close", "certain", "tenths"])
+
+
+@dtypes
+@KINDS
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("M", [1, 3, 4, 9, 60])
+def test_diameters_of_two_and_three_classes(M, K, kind, dtype):
+    P = few_classes(kind, 37, M, K, dtype)
+    assert_allclose(diameter(P), widest_pair(P), rtol=1e-8, atol=1e-15)
+    assert_array_equal(diameter(P[:, ::-1].copy()), diameter(P))
+    for i in (0, 7, 36):
+        assert_array_equal(diameter(P[i : i + 1]), diameter(P)[i : i + 1])
+
+
+@dtypes
+@KINDS
+@pytest.mark.parametrize("M", [1, 2, 3, 9, 16, 17, 60])
+def test_games_of_two_classes(M, kind, dtype):
+    """Against the crossings of all pairs of lines and the ends."""
+    P = few_classes(kind, 37, M, 2, dtype)
+    total, lower, upper, gap = np.full((4, 37), np.nan)
+    _kernels.tv_uncertainty(P, total, lower, upper, None, gap, 2)
+    A = P.astype(np.float64)
+    assert (gap <= 1e-13).all()
+    for i in range(37):
+        a, b = A[i].T
+        slopes = (a - b)[:, None] - (a - b)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            q = ((b[None] - b[:, None]) / slopes).ravel()
+        q = np.r_[0.0, 1.0, q[(q >= 0) & (q <= 1)]]
+        value = (q[:, None] * a + (1 - q[:, None]) * b).min(axis=1).max()
+        assert_allclose(upper[i], 1 - value, rtol=0, atol=2e-13)
+        assert lower[i] <= upper[i] <= total[i]
+        one = np.full((4, 1), np.nan)
+        _kernels.tv_uncertainty(P[i : i + 1, ::-1].copy(), *one[:3], None, one[3], 1)
+        assert_array_equal(one[:3, 0], [total[i], lower[i], upper[i]])
+
+
 # ---------------------------------------------------------------- games
 
 
@@ -484,10 +537,13 @@ def test_uncertainty_is_the_other_kernels_together(P):
     low, high, wide = closed_forms(P)
     value, expected_gap, _, _ = solve(P)
     several = P.shape[2] > 1
-    for probability, rest in ((low, total), (high, lower), (value, upper)):
-        assert_array_equal(rest, np.maximum(1 - probability, 0) if several else 0 * low)
+    # Games of two classes have a solver of their own, without weights.
+    rounding = 2e-13 if P.shape[2] == 2 else 0
+    for probability, rest, atol in ((low, total, 0), (high, lower, 0), (value, upper, rounding)):
+        expected = np.maximum(1 - probability, 0) if several else 0 * low
+        assert_allclose(rest, expected, rtol=0, atol=atol)
     assert_array_equal(epistemic, wide / 4 if several else 0 * low)
-    assert_array_equal(gap, expected_gap)
+    assert_allclose(gap, expected_gap, rtol=0, atol=rounding)
     some = np.full((3, len(P)), np.nan)
     _kernels.tv_uncertainty(P, some[0], some[1], None, some[2], None, 2)
     assert_array_equal(some, results[[0, 1, 3]])

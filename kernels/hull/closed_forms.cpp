@@ -203,7 +203,9 @@ std::int64_t closed_forms(const T* P, std::size_t n, int M, int K, const ClosedF
     const bool few_entries =
         size <= (K < kMaxLanes ? kMaxShortExtremesPerLane : kMaxExtremesPerLane) &&
         (n >= kMinInstancesInLanes || out.lower_sum || tolerance < 0);
-    const bool all_pairs = !forced && method == PairMethod::all_pairs;
+    // Signed sums of two or three classes with one instance per lane take O(M), as the extremes do.
+    const bool few_classes = (K == 2 || K == 3) && size <= kMaxInstancePerLane && !out.pairs;
+    const bool all_pairs = !forced && (few_classes || method == PairMethod::all_pairs);
     const bool classes_in_lanes =
         out.diameter && (size > kMaxInstancePerLane ||
                          (K >= kMinClassesInLanes && M <= kMaxMembersOfClassesInLanes));

@@ -131,8 +131,10 @@ std::size_t instance_per_lane(const Instances& instances, std::size_t count, int
         const Prefetcher prefetcher = instances.prefetcher(first, left);
         store_n(out.diameter + first,
                 out.pairs ? diameter_and_pairs(rows, M, K, left, out.pairs + 2 * first)
-                : by_max  ? l1_diameter(rows, M, K, sums, prefetcher)
-                          : few_members_diameter(rows, M, K),
+                : by_max && K == 2 ? signed_sum_diameter<2>(rows, M)
+                : by_max && K == 3 ? signed_sum_diameter<3>(rows, M)
+                : by_max           ? l1_diameter(rows, M, K, sums, prefetcher)
+                                   : few_members_diameter(rows, M, K),
                 left);
     }
     return count;

@@ -181,3 +181,28 @@ CREDALENS_INLINE Vec l1_diameter(const Vec* rows, int M, int K, Vec* sums,
     if (!any(close)) return diameter;
     return close ? max_pair(AbsoluteDifference(), rows, M, K) : diameter;
 }
+
+// The same for two or three classes, by the range of every signed sum: O(M) instead of O(M^2).
+template <int K>
+CREDALENS_INLINE Vec signed_sum_diameter(const Vec* rows, int M) {
+    constexpr int kSums = 1 << (K - 1);
+    Vec high[kSums], low[kSums];
+    for (int m = 0; m < M; ++m, rows += K) {
+        const Vec plus = rows[0] + rows[1], minus = rows[0] - rows[1];
+        Vec sum[kSums] = {plus, minus};
+        if constexpr (K == 3) {
+            sum[0] = plus + rows[2], sum[1] = plus - rows[2];
+            sum[2] = minus + rows[2], sum[3] = minus - rows[2];
+        }
+        for (int i = 0; i < kSums; ++i) {
+            high[i] = m == 0 ? sum[i] : max(sum[i], high[i]);
+            low[i] = m == 0 ? sum[i] : min(sum[i], low[i]);
+        }
+    }
+    Vec diameter = {};
+    for (int i = 0; i < kSums; ++i) diameter = max(high[i] - low[i], diameter);
+    rows -= static_cast<std::size_t>(M) * K;
+    const Mask close = diameter < kMinDistanceByMax * high[0];
+    if (!any(close)) return diameter;
+    return close ? max_pair(AbsoluteDifference(), rows, M, K) : diameter;
+}

@@ -55,6 +55,10 @@ std::size_t closed_forms_of_size(const T* P, std::size_t count, std::ptrdiff_t m
         store(out.max_upper + first, max_upper);
         store(out.min_upper + first, min_upper);
         if (!out.diameter) continue;
+        if constexpr (kK <= 3) {
+            store(out.diameter + first, signed_sum_diameter<kK>(&rows[0][0], kM));
+            continue;
+        }
         Vec largest_sum = {}, widest = {};
 #pragma GCC unroll 16
         for (int m = 0; m < kM; ++m) largest_sum = max(-2.0 * half[m], largest_sum);

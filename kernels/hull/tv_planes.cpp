@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "games/small_games.hpp"
+#include "games/two_class_games.hpp"
 #include "hull/closed_forms.hpp"
 #include "runtime/first_invalid.hpp"
 #include "runtime/parallel_for.hpp"
@@ -64,8 +65,12 @@ void solve_listed_games(const T* P, std::size_t count, int M, int K, std::ptrdif
         ws.lower[j] = own.total[i];
         ws.gap[j] = own.upper[i];
     }
-    solve_small_games(ws.games.data(), count, M, K,
-                      {ws.lower.data(), ws.value.data(), ws.gap.data()});
+    if (K == 2)
+        solve_two_class_games(ws.games.data(), count, M, ws.lower.data(), ws.value.data(),
+                              ws.gap.data());
+    else
+        solve_small_games(ws.games.data(), count, M, K,
+                          {ws.lower.data(), ws.value.data(), ws.gap.data()});
     for (std::size_t j = 0; j < count; ++j) {
         own.upper[ws.index[j]] = ws.value[j];
         own.gap[ws.index[j]] = ws.gap[j];

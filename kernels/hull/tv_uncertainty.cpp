@@ -4,11 +4,13 @@
 
 #include "games/matrix_game.hpp"
 #include "games/small_games.hpp"
+#include "games/two_class_games.hpp"
 #include "games/wide_game.hpp"
 #include "hull/closed_forms.hpp"
 #include "hull/majority_vote.hpp"
 #include "runtime/first_invalid.hpp"
 #include "runtime/parallel_for.hpp"
+#include "simd/aligned_buffer.hpp"
 
 namespace credalens {
 namespace {
@@ -104,7 +106,8 @@ std::int64_t tv_uncertainty(const T* P, std::size_t n, int M, int K, const Uncer
     const std::size_t size = static_cast<std::size_t>(M) * K;
     if (is_wide(M, K) && cache_block(size * sizeof(T)) == 1)
         return large_instances(P, n, M, K, out, threads, tolerance);
-    const bool small = is_small_game(M, K);
+    const bool two_classes = K == 2 && size <= kMaxInstancePerLane;
+    const bool small = two_classes || is_small_game(M, K);
     FirstInvalid first;
     parallel_for(
         n, cache_block(size * sizeof(T)), threads, [&](std::size_t begin, std::size_t end) {
@@ -118,7 +121,9 @@ std::int64_t tv_uncertainty(const T* P, std::size_t n, int M, int K, const Uncer
                 closed_forms(block, count, M, K, own, PairMethod::automatic, 1, tolerance);
             if (invalid >= 0) return first.record(begin + invalid);
             if (out.vote) majority_vote(block, count, M, K, out.vote + begin, nullptr, 1);
-            if (small)
+            if (two_classes)
+                solve_two_class_games(block, count, M, out.total + begin, upper, gap);
+            else if (small)
                 solve_small_games(block, count, M, K, {out.total + begin, upper, gap});
             else
                 solve_games(block, count, M, K, upper, gap, nullptr, nullptr, 1);
