@@ -3,8 +3,10 @@
 import doctest
 import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     [
         "tutorials/files.md",
         "tutorials/cluster.md",
+        "tutorials/production.md",
         "tutorials/segmentation.md",
         "howto/language_models.md",
         "howto/multilabel.md",
@@ -35,15 +38,20 @@ def test_commands(page):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     commands = list(consoles(text))
     assert len(commands) > 2
-    for command, shown in commands:
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=names["folder"], env=os.environ | {"PATH": path},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        failed = shown.startswith("credalens: ") and "warning" not in shown
-        assert done.returncode == 0 or failed, done.stdout
-        printed = without_core_warning(done.stdout)
-        assert doctest.OutputChecker().check_output(shown, printed, FLAGS), printed
+    try:
+        for command, shown in commands:
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=names["folder"], env=os.environ | {"PATH": path},
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            )  # fmt: skip
+            failed = shown.startswith("credalens: ") and "warning" not in shown
+            assert done.returncode == 0 or failed, done.stdout
+            printed = without_core_warning(done.stdout)
+            assert doctest.OutputChecker().check_output(shown, printed, FLAGS), printed
+    finally:
+        for file in Path(names["folder"]).glob("*.pid"):  # services that a page has started
+            with suppress(ProcessLookupError):
+                os.kill(int(file.read_text()), signal.SIGKILL)
 
 
 def test_every_call_in_the_tables_for_other_libraries_is_run():
