@@ -95,6 +95,7 @@ else
 	  PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH="$(CURDIR)/build/sanitized:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
 	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py $(CURDIR)/tests/test_kernels_sets.py \
+	  $(CURDIR)/tests/test_kernels_planes.py \
 	  $(CURDIR)/tests/test_kernels_second_order.py $(CURDIR)/tests/evaluation/test_resampling.py \
 	  $(CURDIR)/tests/test_pullbacks.py
 endif
@@ -105,6 +106,7 @@ portable: $(VENV)/.portable
 	  PYTHONPATH="$(CURDIR)/build/portable:$$($(CURDIR)/$(BIN)/python -c $(SITE))" \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml \
 	  --rootdir=$(CURDIR) $(CURDIR)/tests/test_kernels.py $(CURDIR)/tests/test_kernels_sets.py \
+	  $(CURDIR)/tests/test_kernels_planes.py \
 	  $(CURDIR)/tests/test_kernels_second_order.py $(CURDIR)/tests/evaluation/test_resampling.py \
 	  $(CURDIR)/tests/measures/test_entropy.py $(CURDIR)/tests/measures/test_total_variation.py
 

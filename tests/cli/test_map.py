@@ -24,7 +24,7 @@ def test_maps_and_tables(folders, tmp_path):
     assert sorted(path.name for path in out.iterdir()) == [
         "a", "cases.csv", "index.html", "settings.json", "structures.csv"
     ]  # fmt: skip
-    assert ",organ," in (out / "structures.csv").read_text()
+    assert ',"organ",' in (out / "structures.csv").read_text()
     assert run(*folders, "-o", out, "--classes", "background,organ,lesion").exit_code == 0
 
 

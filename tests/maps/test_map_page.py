@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from typer.testing import CliRunner
 
 from credalens.cli import app
+from credalens.maps import pictures
 from credalens.maps.pictures import png, worst_slices
 from segmentations import probabilities, read_maps, write_folds
 
@@ -26,7 +27,9 @@ def test_pictures_are_png_files():
     assert_array_equal(np.asarray(image.open(io.BytesIO(png(pixels)))), pixels)
 
 
-def test_worst_slices_have_the_largest_sums():
+@pytest.mark.parametrize("block", [7, 1 << 20])
+def test_worst_slices_have_the_largest_sums(block, monkeypatch):
+    monkeypatch.setattr(pictures, "BLOCK_VOXELS", block)
     total = np.random.default_rng(0).random((4, 5, 6)).astype(np.float32)
     total[2, :, 3] += 1
     total[:, 1] += 1

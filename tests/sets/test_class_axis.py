@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 
 import credalens as cl
 from credalens import _kernels
+from credalens._backend import plane_runs
 from credalens._backend.batching import PLANES_BYTES
 
 #: (M, N, K, H, W), as a stack of the predictions of five segmentation networks.
@@ -95,6 +96,13 @@ def test_views_of_parts_and_reversed_axes():
     for part in (STACK[:, :, ::-1], STACK[::-1, :, :, 1:5, 2:], STACK[..., ::2], STACK[..., ::-1]):
         members = np.ascontiguousarray(part.transpose(1, 3, 4, 0, 2))
         assert_same(cl.quantify(part, axis=0, class_axis=2), cl.quantify(members))
+
+
+def test_a_stack_of_large_images_is_read_in_place():
+    members = np.random.default_rng(2).dirichlet(np.ones(3), (3, 2, 20, 20, 5))
+    stack = np.ascontiguousarray(members.transpose(4, 0, 1, 5, 2, 3))  # (M, N, N', K, H, W)
+    assert len(plane_runs(np.moveaxis(stack, (0, 3), (-2, -1)))) == 6
+    assert_same(cl.quantify(stack, axis=0, class_axis=3), cl.quantify(members))
 
 
 @pytest.mark.parametrize("shape", [(40, 50), (9, 11, 13), (1, 1), (1, 70)])

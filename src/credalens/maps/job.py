@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 import tempfile
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from credalens._backend import limit_threads
-from credalens._files import atomic_write, naming_errors
+from credalens._files import atomic_write, naming_errors, sync
 from credalens.maps.cases import Case
 from credalens.maps.compute import DiceCounts, compute_maps
 from credalens.maps.pictures import draw
@@ -150,7 +149,10 @@ def process_case(
         if target.exists():
             shutil.rmtree(target)
         folder.chmod(0o755)
+        for path in (*folder.iterdir(), folder):
+            sync(path)
         folder.replace(target)
+        sync(out)
     return None
 
 
@@ -230,16 +232,21 @@ def write_tables(
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write rows with the same keys, or some of those of the first one."""
+    """Write rows with the same keys, or some of those of the first one; None is an empty cell."""
+    from credalens.io import tables
+
     names = list(dict.fromkeys(name for row in rows for name in row))
-    with atomic_write(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names, lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({k: _text(v) for k, v in row.items()})
+    batch = tables.as_batch({name: _column([row.get(name) for row in rows]) for name in names})
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
+        tables.write_csv([batch], file)
 
 
-def _text(value: Any) -> Any:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.6g}"
-    return value
+def _column(values: Sequence[Any]) -> Any:
+    """Return an array with None and NaN masked."""
+    missing = [value is None or value != value for value in values]
+    known = next((value for value in values if value is not None), 0.0)
+    if isinstance(known, str):
+        return np.array(values, object)
+    dtype = np.int64 if isinstance(known, int) and not any(missing) else np.float64
+    filled = [0 if gap else value for gap, value in zip(missing, values, strict=True)]
+    return np.ma.MaskedArray(np.array(filled, dtype), missing) if any(missing) else np.array(filled)
