@@ -36,6 +36,7 @@ SUITES = {
     "real_line": "Real-valued targets",
     "dense_predictions": "Segmentation maps",
     "service": "Scoring service, on the loopback interface",
+    "monitoring": "Monitoring",
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -877,3 +877,30 @@ def test_leave_one_out_of_an_instance_is_its_own(dtype):
     for part in (slice(0, 1), slice(3, 12), slice(8, 19)):
         for some, all_of_them in zip(leave_one_out(P[part], 1), whole, strict=True):
             assert_array_equal(some, all_of_them[part])
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 1023, 1025, 4100])
+def test_bucket_counts(n):
+    rng = np.random.default_rng(n)
+    values = (rng.normal(size=n) * 10.0 ** rng.integers(-40, 39, n)).astype(np.float32)
+    values[::7] = [np.nan, np.inf, -np.inf, 0, -0.0, 1][n % 6]
+    shift, known = 15, ~np.isnan(values)
+    bits = values[known].view(np.uint32).astype(np.int64)
+    expected = np.bincount((bits + (1 << 14)) >> shift, minlength=1 << 17)
+    counts = np.full(1 << 17, 3, np.int64)
+    assert _kernels.bucket_counts(values, shift, counts) == n - known.sum()
+    assert_array_equal(counts, expected + 3)
+    last = np.bitwise_or.reduce(np.flatnonzero(expected), initial=0)
+    if last:
+        short = np.zeros(last, np.int64)
+        assert _kernels.bucket_counts(values, shift, short) == -last - 1
+        assert not short.any()
+    assert _kernels.bucket_counts(values, shift, np.zeros(last + 1, np.int64)) >= 0
+
+
+@pytest.mark.parametrize("n", [0, 3, 1000])
+def test_code_counts(n):
+    codes = np.random.default_rng(n).integers(-1, 7, n).astype(np.int32)
+    counts = np.full(6, 2, np.int64)  # a code is outside
+    _kernels.code_counts(codes, counts)
+    assert counts.tolist() == [2 + int((codes == k).sum()) for k in range(6)]

@@ -1,4 +1,5 @@
 #include "bindings/arguments.hpp"
+#include "evaluation/bucket_counts.hpp"
 #include "evaluation/resampled_risks.hpp"
 
 namespace nb = nanobind;
@@ -6,8 +7,23 @@ using namespace nb::literals;
 
 namespace credalens {
 
-// Bootstrap of risk-coverage curves.
+// Bootstrap of risk-coverage curves, histograms.
 void bind_evaluation(nb::module_& m) {
+    m.def(
+        "bucket_counts",
+        [](View<const float, 1> values, int shift, View<std::int64_t, 1> counts) {
+            nb::gil_scoped_release release;
+            return bucket_counts(values.data(), values.shape(0), shift, counts.data(),
+                                 counts.shape(0));
+        },
+        "values"_a, "shift"_a, "counts"_a);
+    m.def(
+        "code_counts",
+        [](View<const std::int32_t, 1> codes, View<std::int64_t, 1> counts) {
+            nb::gil_scoped_release release;
+            code_counts(codes.data(), codes.shape(0), counts.data(), counts.shape(0));
+        },
+        "codes"_a, "counts"_a);
     m.def(
         "resampled_risks",
         [](View<const std::int32_t, 2> order, View<const std::uint8_t, 2> last, Vector loss,

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numpy import bool_, float64, int32, int64, uint8
+from numpy import bool_, float32, float64, int32, int64, uint8
 from numpy.typing import NDArray
 
 _Float = NDArray[Any]
@@ -286,6 +286,8 @@ def events_line(
 def instruction_set() -> str: ...
 def default_num_threads() -> int: ...
 def set_num_threads(threads: int) -> None: ...
+def bucket_counts(values: NDArray[float32], shift: int, counts: NDArray[int64]) -> int: ...
+def code_counts(codes: NDArray[int32], counts: NDArray[int64]) -> None: ...
 def resampled_risks(
     order: NDArray[int32],
     last: NDArray[uint8],

@@ -292,7 +292,8 @@ def _changes(
         )
         if found is not None:
             yield found
-    if reference.votes and new.votes:
+    constant = bool(group) and sketch.by == VOTE  # groups of equal predictions
+    if reference.votes and new.votes and not constant:
         yield _vote_change(group, reference.votes, new.votes, options)
     if sketch.policy is not None:
         counts = (reference.kept, reference.rows, new.kept, new.rows)

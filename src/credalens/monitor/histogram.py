@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalens import _kernels
 from credalens._backend import Array
 
 #: Bits of the mantissa of single precision that are kept, in addition to the implicit one.
 MANTISSA_BITS = 8
 _SHIFT = 23 - MANTISSA_BITS
-#: Half of a bucket. Adding it before the shift rounds to the nearest bucket.
-_HALF = np.uint32(1 << (_SHIFT - 1))
+#: Number of buckets of numbers from 0 to 1, rounded up, and of all numbers.
+_UP_TO_ONE, _EVERY = 1 << 15, 1 << (32 - _SHIFT)
 
 
 def _no_counts() -> NDArray[np.int64]:
@@ -39,7 +40,7 @@ class Histogram:
     ([0.25, 0.5], [1, 2], 1)
     """
 
-    #: Counts by bucket, up to the last one that is not empty.
+    #: Counts by bucket; trailing buckets that are empty may be left out.
     counts: NDArray[np.int64] = field(default_factory=_no_counts)
     #: Number of NaN values.
     missing: int = 0
@@ -48,26 +49,22 @@ class Histogram:
         """Add values ``(n,)``."""
         with np.errstate(over="ignore"):  # beyond single precision: infinity
             single = np.ascontiguousarray(values, np.float32)
-        undefined = np.isnan(single)
-        if undefined.any():
-            self.missing += int(undefined.sum())
-            single = single[~undefined]
-        # int32 is what bincount converts fastest; the largest bucket is below 2**17.
-        buckets = ((single.view(np.uint32) + _HALF) >> np.uint32(_SHIFT)).view(np.int32)
-        self._add_counts(np.bincount(buckets) if len(buckets) else _no_counts())
-
-    def _add_counts(self, counts: NDArray[np.int64]) -> None:
-        if len(counts) > len(self.counts):
+        if not len(self.counts):
+            self.counts = np.zeros(_UP_TO_ONE, np.int64)
+        found = _kernels.bucket_counts(single, _SHIFT, self.counts)
+        if found < 0:  # a larger or a negative value
             self.counts = np.concatenate(
-                [self.counts, np.zeros(len(counts) - len(self.counts), np.int64)]
+                [self.counts, np.zeros(_EVERY - len(self.counts), np.int64)]
             )
-        self.counts[: len(counts)] += counts
+            found = _kernels.bucket_counts(single, _SHIFT, self.counts)
+        self.missing += found
 
     def __add__(self, other: Histogram) -> Histogram:
         """Return the histogram of the values of both."""
-        total = Histogram(self.counts.copy(), self.missing + other.missing)
-        total._add_counts(other.counts)
-        return total
+        short, long = sorted((self.counts, other.counts), key=len)
+        counts = long.copy()
+        counts[: len(short)] += short
+        return Histogram(counts, self.missing + other.missing)
 
     @property
     def total(self) -> int:

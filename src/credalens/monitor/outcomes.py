@@ -19,7 +19,7 @@ from credalens.policy.rules import prediction_indices
 class Coded(NamedTuple):
     """A column of categories: the number of the category of each row, -1 if missing."""
 
-    codes: NDArray[np.int64]
+    codes: NDArray[np.integer[Any]]
     names: Array
 
 

@@ -33,6 +33,9 @@ _STYLE = """
 .monitor .axis { stroke: var(--quiet); stroke-width: 1; }
 .monitor .limit { stroke: var(--ink); stroke-dasharray: 5 4; }
 .monitor .dot { fill: var(--vermilion); }
+#tests table { font-size: 15px; }
+#tests tbody th { white-space: nowrap; }
+#tests th, #tests td { padding-right: 10px; }
 .alarm { color: var(--vermilion); font-weight: 600; }
 """
 
@@ -227,18 +230,18 @@ def _alarm(raised: bool) -> Markup:
 
 
 def _changes(result: MonitorResult) -> Markup:
-    head = ["column", "group", "rows", "reference", "new", "difference", "P(new > reference)",
-            "distance", "direction", "p", "p, corrected", ""]  # fmt: skip
+    head = ["column", "group", "reference", "new", "difference", "P(new > reference)", "distance",
+            "direction", "p, corrected", ""]  # fmt: skip
     ordered = sorted(result.changes, key=lambda one: (not one.alarm, one.adjusted))
     rows: list[list[Any]] = []
     for one in ordered[:MOST_ROWS]:
         chance, low, high = one.superiority.tolist()
         rows.append([
-            user_text(one.column), user_text(truncate(one.group) or "all"), f"{one.n_new:,}",
+            user_text(one.column), user_text(truncate(one.group) or "all"),
             f"{one.reference:.4g}", f"{one.new:.4g}", _interval(one.difference),
             "" if math.isnan(chance) else f"{chance:.3f} [{low:.3f}, {high:.3f}]",
-            f"{one.distance:.4f}", user_text(truncate(one.direction)), f"{one.pvalue:.2g}",
-            f"{one.adjusted:.2g}", _alarm(one.alarm),
+            f"{one.distance:.4f}", user_text(truncate(one.direction)), f"{one.adjusted:.2g}",
+            _alarm(one.alarm),
         ])  # fmt: skip
     more = len(ordered) - len(rows)
     note = tag("p", f"{counted(more, 'further test')} without an alarm.") if more else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ def read_sketch(
             raise_file_error(path, f"column {name!r} is {kind}", "pass a column of numbers")
     sketch, rows = empty.empty(), 0
     coded = [name for name in needed if name not in numbers and name != "correct"]
-    for table in _tables(path, needed, coded, types):
+    for table in _read_ahead(_tables(path, needed, coded, types)):
         columns = {name: _column(table[name], name in coded, name) for name in needed}
         sketch.add(columns, scores=scores)
         rows += len(table)
@@ -178,6 +179,15 @@ def _arrow_array(array: Array) -> Any:
     return pa.array(array)
 
 
+def _read_ahead(tables: Iterator[Any]) -> Iterator[Any]:
+    """Yield tables, of which the next one is read while one is counted."""
+    with ThreadPoolExecutor(1) as pool:
+        pending = pool.submit(next, tables, None)
+        while (table := pending.result()) is not None:
+            pending = pool.submit(next, tables, None)
+            yield table
+
+
 class _Columns(dict[str, Any]):
     """Columns of a table, of which `len` is the number of rows."""
 
@@ -211,8 +221,8 @@ def _column(column: Any, is_coded: bool, name: str) -> Any:
         column = column.combine_chunks()
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Coded(codes.astype(np.int64), np.array(column.dictionary.to_pylist(), dtype=object))
+    indices = column.indices.fill_null(-1) if column.null_count else column.indices
+    return Coded(indices.to_numpy(), np.array(column.dictionary.to_pylist(), dtype=object))
 
 
 def _is_array(column: Any) -> bool:
@@ -224,7 +234,7 @@ def _integers(values: Array) -> Any:
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     if low < 0 or high > 1 << 20:
         return values
-    return Coded(values.astype(np.int64, copy=False), np.arange(high + 1))
+    return Coded(values.astype(np.int32), np.arange(high + 1))
 
 
 def _correct(column: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalens import _validation
+from credalens import _kernels, _validation
 from credalens.monitor.histogram import Histogram
 from credalens.monitor.outcomes import (
     Coded,
@@ -167,7 +167,8 @@ class ScoreSketch:
         for column, given in values.items():
             group.histograms.setdefault(column, Histogram()).add(given)
         if votes is not None:
-            counts = np.bincount(votes.codes + 1, minlength=len(votes.names) + 1)[1:]
+            counts = np.zeros(len(votes.names), np.int64)
+            _kernels.code_counts(np.ascontiguousarray(votes.codes, np.int32), counts)
             for label, count in zip(votes.names.tolist(), counts.tolist(), strict=True):
                 if count:
                     group.votes[str(label)] = group.votes.get(str(label), 0) + count

@@ -18,7 +18,7 @@ from credalens.report.static_page import method_section, write_static_page
 from credalens.validity.ensemble_comparison import METRICS, EnsembleComparison
 
 #: Rows that changed which are listed.
-LISTED = 200
+LISTED = 100
 #: Size of the drawing of an interval.
 WIDTH, HEIGHT = 220, 22
 
