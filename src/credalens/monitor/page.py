@@ -33,7 +33,7 @@ _STYLE = """
 .monitor .axis { stroke: var(--quiet); stroke-width: 1; }
 .monitor .limit { stroke: var(--ink); stroke-dasharray: 5 4; }
 .monitor .dot { fill: var(--vermilion); }
-#tests table { font-size: 15px; }
+#tests table { font-size: 14px; }
 #tests tbody th { white-space: nowrap; }
 #tests th, #tests td { padding-right: 10px; }
 .alarm { color: var(--vermilion); font-weight: 600; }
