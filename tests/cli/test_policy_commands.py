@@ -220,3 +220,40 @@ def test_the_dask_engine(files, tmp_path):
     parts = sorted(folder.glob("part-*.parquet"))
     actions = [a for p in parts for a in pyarrow.parquet.read_table(p)["action"].to_pylist()]
     assert actions == policy.apply(P[NEW]).action.tolist()
+
+
+def test_a_threshold_for_repaired_predictions(files, tmp_path):
+    old, new, truth = files
+    first, path = tmp_path / "repair.json", tmp_path / "policy.json"
+    call("validate", *new, "--labels", _labels(tmp_path, Y[NEW]), "--fix", "temperature",
+         "--policy", first, "--resamples", 100)  # fmt: skip
+    done = call("evaluate", *old, "--labels", truth, "--bootstrap", 0, "--repair", first,
+                "--target-accuracy", 0.8, "--policy", path)  # fmt: skip
+    policy, repair = Policy.load(path), Policy.load(first).repair
+    expected = cl.guaranteed_threshold(
+        cl.majority_vote(repair(P[OLD])) == Y[OLD],
+        cl.total_uncertainty(repair(P[OLD])),
+        0.8,
+        0.95,
+        0,
+    )
+    assert float(policy.thresholds) == pytest.approx(expected.threshold)
+    assert f"{expected.kept:.1%}" in done.stdout
+    scores = cl.total_uncertainty(repair(P[NEW]))
+    found = applied(files, path, tmp_path)
+    np.testing.assert_allclose([float(x) for x in found["tv_total"]], scores, rtol=1e-6)
+    assert found["action"] == policy.apply(P[NEW]).action.tolist()
+    said = call("evaluate", *old, "--labels", truth, "--repair", path, "--target-accuracy", 0.8,
+                "--logits", code=2).stderr  # fmt: skip
+    assert "--logits" in said
+    plain = tmp_path / "plain.json"
+    call("evaluate", *old, "--labels", truth, "--bootstrap", 0, "--target-accuracy", 0.8,
+         "--policy", plain)  # fmt: skip
+    words = ("evaluate", *old, "--labels", truth, "--repair")
+    assert "plain.json: has no repair; pass one" in call(*words, plain, code=2).stderr
+
+
+def _labels(tmp_path, y):
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join(["id,label", *(f"{i},{CLASSES[k]}" for i, k in enumerate(y))]))
+    return path

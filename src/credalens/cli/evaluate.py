@@ -9,7 +9,7 @@ import typer
 
 from credalens.cli.command_context import note, progress
 from credalens.cli.evaluate_output import FILES, print_evaluation, print_guarantees, write_files
-from credalens.cli.evaluate_policy import EvaluatedRows, PolicyOptions
+from credalens.cli.evaluate_policy import EvaluatedRows, PolicyOptions, RepairedColumns
 from credalens.cli.evaluate_regression import evaluate_regression
 from credalens.cli.options import (
     CommonOptions,
@@ -18,6 +18,7 @@ from credalens.cli.options import (
     changed_options,
     examples,
 )
+from credalens.cli.policies import check_repair, load_policy
 from credalens.cli.predictions import open_predictions, skipped_path, write_skipped
 from credalens.cli.regression import RegressionOptions
 
@@ -122,8 +123,8 @@ def command(
     With --target-precision: one threshold per class, such that the share of the kept predictions of
     this class that are correct reaches the target. With --target-sensitivity: one threshold, such
     that the share of the instances of a class that are not kept as another class reaches the
-    target. With --policy, the threshold, the score and the guarantees are written to a file that
-    score --policy and serve apply to new predictions.
+    target. With --repair, predictions are repaired first. With --policy, the threshold, the score
+    and the guarantees are written to a file that score --policy and serve apply to new predictions.
 
     With --regression, --labels has the true values. The tables have the mean absolute or squared
     error of the remaining rows, and the prediction-rejection ratio PRR: 1 if the score orders the
@@ -184,7 +185,9 @@ def command(
                 raise ValueError(f"{option}: needs the predictions; pass their files")
             result = _evaluate_folder(inputs, common, score, settings)
         else:
-            result = _evaluate_predictions(inputs, measure_options, common, score, settings, output)
+            result = _evaluate_predictions(
+                inputs, measure_options, common, score, settings, output, policy.repair
+            )
         guarantees = {}
         if target_accuracy is not None:
             correct, scores = result.labelled()
@@ -240,6 +243,7 @@ def _evaluate_predictions(
     score: str | None,
     settings: dict[str, Any],
     output: Path | None,
+    repair: Path | None = None,
 ) -> Evaluation:
     """Score the predictions and evaluate the scores in memory."""
     import numpy as np
@@ -261,8 +265,13 @@ def _evaluate_predictions(
     sums = MemberSums(len(ensemble.names), ensemble.n_classes, labelled=True)
     counts = np.zeros(ensemble.n_classes, np.int64)
     blocks = []
+    own_policy = None if repair is None else load_policy(repair)
     rows = EvaluatedRows(ensemble, columns)
-    for chunk, values, _ in predictions.scored(columns):
+    scored: Any = columns
+    if own_policy is not None and repair is not None:
+        check_repair(own_policy, ensemble, inputs, repair, common.quiet)
+        rows.repair, scored = own_policy.repair, RepairedColumns(own_policy, columns)
+    for chunk, values, _ in predictions.scored(scored):
         kept = chunk.labelled
         blocks.append({name: np.asarray(values[name])[kept] for name in ("correct", *names)})
         if chunk.labels is not None:

@@ -30,6 +30,8 @@ class EvaluatedRows:
 
     ensemble: "Ensemble"
     columns: "ScoreColumns"
+    #: The map of the predictions before they were scored.
+    repair: Any = None
     #: The scores that need a guarantee.
     scores: "dict[str, Array]" = field(default_factory=dict)
     _labels: list[Any] = field(default_factory=list)
@@ -78,6 +80,14 @@ class PolicyOptions:
             show_default=False,
         ),
     ] = None
+    repair: Annotated[
+        Path | None,
+        typer.Option(
+            help="Repair the predictions first, as this policy says that validate --policy wrote. "
+            "Pass rows other than those from which it was fitted.",
+            show_default=False,
+        ),
+    ] = None
     policy: Annotated[
         Path | None,
         typer.Option(
@@ -97,6 +107,7 @@ class PolicyOptions:
         return {
             "--target-precision": self.target_precision,
             "--target-sensitivity": self.target_sensitivity,
+            "--repair": self.repair,
             "--policy": self.policy,
         }
 
@@ -118,7 +129,8 @@ class PolicyOptions:
         for option, text in (("--target-precision", self.target_precision),
                              ("--target-sensitivity", self.target_sensitivity)):  # fmt: skip
             check_targets(text, option)
-        check_policy_file(self.policy, inputs, list(others))
+        repair = [] if self.repair is None else [self.repair]
+        check_policy_file(self.policy, inputs, [*others, *repair])
 
     def choose(
         self, rows: EvaluatedRows | None, inputs: Inputs, target_accuracy: float | None,
@@ -149,7 +161,8 @@ class PolicyOptions:
         data = calibration_data(rule, score, predicted, labels, files)
         return Policy(
             rule=rule, column=column, measure=measure, distance=rows.columns.distance,
-            guarantees=guarantees, calibration=data, **policy_base(inputs, ensemble),
+            guarantees=guarantees, calibration=data, repair=rows.repair,
+            **policy_base(inputs, ensemble),
         )  # fmt: skip
 
     def finish(self, policy: "Policy | None", quiet: bool) -> None:
@@ -165,3 +178,25 @@ class PolicyOptions:
             typer.echo(f"Rule: {policy.rule.describe(policy.column, policy.labels)}.")
         if self.policy is not None:
             save_policy(policy, self.policy, quiet)
+
+
+@dataclass(frozen=True)
+class RepairedColumns:
+    """Columns of predictions that a policy repairs first."""
+
+    policy: "Policy"
+    columns: "ScoreColumns"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of numbers."""
+        return self.columns.names
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the columns depend on, as JSON values."""
+        return {**self.columns.settings, "policy": self.policy.as_dict()}
+
+    def rows(self, Q: Any, labels: Any, class_names: Any) -> tuple[dict[str, Any], Any]:
+        """Return the columns of a batch."""
+        return self.columns.rows(self.policy.prepare(Q), labels, class_names)

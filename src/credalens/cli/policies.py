@@ -86,6 +86,20 @@ def check_matches(policy: Policy, ensemble: Ensemble, path: Path, quiet: bool) -
         note(f"credalens: models are matched to those of the policy by position: {pairs}", quiet)
 
 
+def check_repair(
+    policy: Policy, ensemble: Ensemble, inputs: Inputs, path: Path, quiet: bool
+) -> None:
+    """Raise ValueError if a policy has no repair, or one for other files or values."""
+    if policy.repair is None:
+        raise ValueError(f"{path}: has no repair; pass one that validate --fix --policy wrote")
+    read_as(inputs, policy)
+    missing = set(policy.reading) - set(value_options(inputs))
+    if missing:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(missing))
+        raise ValueError(f"{path}: was fitted to predictions with {names}; pass the same options")
+    check_matches(policy, ensemble, path, quiet)
+
+
 def _check_names(
     one: str,
     several: str,

@@ -1,6 +1,7 @@
 """Policies: what was decided in an evaluation, in a file that can be applied to new predictions."""
 
 from credalens.policy.application import PolicyResult
+from credalens.policy.estimator import PolicyEstimator
 from credalens.policy.fitting import fit_policy
 from credalens.policy.policy import Policy
 from credalens.policy.records import CalibrationData, PolicyGuarantee
@@ -12,6 +13,7 @@ __all__ = [
     "CalibrationData",
     "DecisionRule",
     "Policy",
+    "PolicyEstimator",
     "PolicyGuarantee",
     "PolicyResult",
     "ThresholdRule",
