@@ -43,6 +43,7 @@ def test_a_file_of_the_user_is_not_replaced(command, side, text, models):
         assert (models / side).read_text().startswith('row,id,file,reason\n7,"","a.npy"')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["score", "decide", "pick", "report"])
 def test_pipes_are_refused_and_links_followed(command, models):
     np.save(models / "a.npy", predictions(20)[0])
@@ -75,7 +76,7 @@ def test_pipes_are_refused_and_links_followed(command, models):
         ),
         ({"file": "/etc/passwd"}, "names the file '/etc/passwd'"),
         ({"file": None}, "names the file None"),
-        ({"rows": "1"}, "lacks the number of rows of part-00000"),
+        ({"rows": "1"}, "lacks the entry 'rows' of part-00000"),
         ({"settings": []}, "lacks settings or partitions"),
         ({"settings": {}}, "lacks columns or classes"),
         ({"partitions": [1]}, "names the file 1 instead"),

@@ -44,6 +44,7 @@ def hostile(tmp_path):
     return tmp_path, sorted(map(str, tmp_path.iterdir()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("score", "-v"), ("evaluate",), ("diagnose",), ("validate",), ("score", "--key", CLEAR),

@@ -15,9 +15,11 @@ import pytest
 from credalens import _memory
 from credalens.datasets import read_idx
 from credalens.datasets.dat import MalformedFileError
-from credalens.io import open_ensemble
+from credalens.io import limits, open_ensemble
 from credalens.io.formats import open_source
-from credalens.io.label_files import read_labels
+from credalens.io.label_files import LabelOptions, read_labels
+from credalens.io.parquet import open_parquet
+from credalens.io.parquet_sizes import check_sizes
 from credalens.io.source import PredictionFileError, ReadOptions
 from prediction_files import call, predictions
 
@@ -72,6 +74,7 @@ def test_npy_shapes(suffix, shape, message, tmp_path, few_bytes):
     assert str(path) in done.stderr
 
 
+@pytest.mark.slow
 def test_a_header_of_many_bytes(tmp_path, few_bytes):
     with (
         zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
@@ -107,6 +110,7 @@ def nested(path, rows, values):
     )
 
 
+@pytest.mark.slow
 def test_parquet_lists(tmp_path, monkeypatch):
     nested(tmp_path / "a.parquet", 1, 1 << 22)
     assert (tmp_path / "a.parquet").stat().st_size < 1 << 14
@@ -119,14 +123,68 @@ def test_parquet_lists_of_fixed_size(tmp_path, few_bytes):
     schema = pa.schema({"probs": kind})
     with pyarrow.parquet.ParquetWriter(tmp_path / "a.parquet", schema) as writer:
         writer.write_table(schema.empty_table())
-    from credalens.io.parquet import _check_sizes, open_parquet
-
     message = "a row of the column 'probs' needs 5G"
     with (
         open_parquet(str(tmp_path / "a.parquet")) as file,
         pytest.raises(PredictionFileError, match=message),
     ):
-        _check_sizes("a.parquet", file)
+        check_sizes("a.parquet", file)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["dictionary", "DELTA_BYTE_ARRAY"])
+def test_parquet_text(encoding, tmp_path, monkeypatch, few_bytes):
+    """A long text that is stored once, and an id for each row."""
+    n, text = 5000, "x" * 100_000
+    same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([text]))
+    columns = {"a": np.full(n, 0.5), "b": np.full(n, 0.5)}
+    options = {"store_schema": False}
+    if encoding != "dictionary":
+        options |= {"use_dictionary": False, "column_encoding": {"id": encoding}}
+        same = same.slice(0, 1000).cast(pa.string())
+        columns = {name: values[:1000] for name, values in columns.items()}
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pa.table({"id": same, **columns}), path, **options)
+    del same
+    assert path.stat().st_size < 200_000
+    monkeypatch.setenv(_memory.VARIABLE, "16M")
+    refused(path, r"the text of \d+ rows in the column 'id' needs")
+    with pytest.raises(PredictionFileError, match="the text of"):
+        read_labels(str(path), LabelOptions(column="id"))
+    ids = [f"image {i}" for i in range(n)]
+    columns = {"a": np.full(n, 0.5), "b": np.full(n, 0.5)}
+    pyarrow.parquet.write_table(pa.table({"id": ids, **columns}), path)
+    monkeypatch.setenv(_memory.VARIABLE, "1M")
+    (chunk,) = open_ensemble([str(path)]).chunks()
+    assert chunk.ids.tolist() == ids
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["file", "stream"])
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_arrow_batches(kind, codec, tmp_path, monkeypatch, few_bytes):
+    path = tmp_path / "a.arrow"
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
+
+    def write(values):
+        table = pa.table({"id": pa.array(["a", "b"]).dictionary_encode().take([0] * len(values)),
+                          "a": values, "b": 1 - values})  # fmt: skip
+        with pa.OSFile(str(path), "wb") as sink, new(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+
+    write(np.random.default_rng(0).random(100_000))
+    monkeypatch.setenv(_memory.VARIABLE, "1M")
+    assert sum(len(chunk.rows) for chunk in open_ensemble([str(path)]).chunks()) == 100_000
+    write(np.zeros(5_000_000))
+    assert path.stat().st_size < (1 << 20)
+    monkeypatch.setenv(_memory.VARIABLE, "16M" if codec == "zstd" else "1K")
+    monkeypatch.setattr(limits, "RATIO", 100)  # LZ4 compresses 255 times
+    refused(path, r"a batch has \d+ bytes in the file and needs")
+    content = path.read_bytes()
+    for end in (len(content) // 2, 40, 12, 7):
+        path.write_bytes(content[:end])
+        refused(path, "is damaged or truncated|cannot be read|a batch has")
 
 
 def test_models_times_classes(tmp_path, monkeypatch):
@@ -138,6 +196,7 @@ def test_models_times_classes(tmp_path, monkeypatch):
         open_ensemble([str(tmp_path / "a.npy"), str(tmp_path / "b.npy")])
 
 
+@pytest.mark.slow
 def test_the_option(tmp_path):
     np.savez_compressed(tmp_path / "a.npz", probs=predictions(3000)[0].transpose(1, 0, 2))
     axes = ("--axes", "models,rows,classes", "-o", tmp_path / "s.csv")
@@ -160,6 +219,7 @@ def test_decompressed_labels(tmp_path, monkeypatch, few_bytes):
         read_labels(str(tmp_path / "labels.txt.gz"))
 
 
+@pytest.mark.slow
 def test_json_that_is_parsed_as_a_whole(tmp_path, monkeypatch):
     (tmp_path / "a.json").write_text(json.dumps([[0.5, 0.5]] * 10_000))
     open_source(str(tmp_path / "a.json"), ReadOptions())
@@ -167,6 +227,7 @@ def test_json_that_is_parsed_as_a_whole(tmp_path, monkeypatch):
     refused(tmp_path / "a.json", "has more than 32768 bytes; write it as .jsonl, or pass a larger")
 
 
+@pytest.mark.slow
 def test_idx(tmp_path, few_bytes):
     content = bytes([0, 0, 8, 3]) + struct.pack(">3I", 60_000, 300, 300)
     path = tmp_path / "images"

@@ -9,6 +9,7 @@ from typing import Any
 from credalens._backend import Array
 from credalens._extras import require
 from credalens.io.arrow_rows import SAMPLE_ROWS, ArrowRows, read_columns
+from credalens.io.arrow_sizes import check_batches
 from credalens.io.source import (
     COLUMN_OPTIONS,
     Block,
@@ -62,6 +63,7 @@ class ArrowSource(Source):
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         self.path = path
+        check_batches(path)
         with _batches(path) as (schema, batches):
             first = next((batch for batch in batches if batch.num_rows), None)
             if first is None:
@@ -79,6 +81,7 @@ class ArrowSource(Source):
     @classmethod
     def read_columns(cls, path: str, names: Sequence[str]) -> list[Array]:
         """Return columns."""
+        check_batches(path)
         with _batches(path) as (schema, batches):
             table = pa.Table.from_batches(batches, schema=schema)
         return read_columns(table, names)

@@ -14,7 +14,7 @@ from credalens._backend import Array
 from credalens._extras import require
 from credalens.io.array_choice import known_names
 from credalens.io.arrow_rows import SAMPLE_BYTES, SAMPLE_ROWS, ArrowRows, depth_of, read_columns
-from credalens.io.limits import check_memory, check_stored
+from credalens.io.parquet_sizes import check_sizes, check_text
 from credalens.io.source import (
     COLUMN_OPTIONS,
     Block,
@@ -75,7 +75,7 @@ class ParquetSource(Source):
             with read_errors(name), open_parquet(name) as file:
                 if not file.metadata.num_rows:
                     continue
-                _check_sizes(name, file)
+                check_sizes(name, file)
                 if self._files:
                     self._check_schema(name, file.schema_arrow)
                 else:
@@ -91,7 +91,9 @@ class ParquetSource(Source):
     def _read_schema(self, path: str, file: Any, options: ReadOptions) -> None:
         group = file.metadata.row_group(0)
         rows = SAMPLE_BYTES * max(group.num_rows, 1) // max(group.total_byte_size, 1)
-        batch = next(file.iter_batches(min(max(rows, 1), SAMPLE_ROWS)))
+        rows = min(max(rows, 1), SAMPLE_ROWS)
+        check_text(path, file.metadata, file.schema_arrow.names, rows, first=True)
+        batch = next(file.iter_batches(rows))
         self._rows = ArrowRows(path, pa.Table.from_batches([batch]), options)
         self._rows.describe(self)
 
@@ -104,6 +106,8 @@ class ParquetSource(Source):
     def read_columns(cls, path: str, names: Sequence[str]) -> list[Array]:
         """Return columns."""
         wanted = list(dict.fromkeys(names))
+        metadata = arrow_parquet.read_metadata(path)
+        check_text(path, metadata, wanted, metadata.num_rows)
         table = arrow_parquet.read_table(path, columns=wanted, page_checksum_verification=True)
         return read_columns(table, names)
 
@@ -127,7 +131,8 @@ class ParquetSource(Source):
             groups = [i for i, e in enumerate(ends) if e > first and e - file.groups[i] < last]
             before = ends[groups[0]] - file.groups[groups[0]]
             with read_errors(file.path), open_parquet(file.path) as opened:
-                columns = self._rows.roles.names
+                columns, roles = self._rows.roles.names, self._rows.roles
+                check_text(file.path, opened.metadata, (roles.label, roles.id), rows)
                 batches = opened.iter_batches(rows, row_groups=groups, columns=columns)
                 blocks = map(self._rows.block, batches)
                 yield from slice_blocks(blocks, first - before, last - before)
@@ -152,34 +157,6 @@ class ParquetSource(Source):
     def row_ranges(self, start: int, stop: int) -> list[tuple[str, int, int]]:
         """Return the files that contain the rows ``start:stop``, each with its range of rows."""
         return [(f.path, f.clip(start), f.clip(stop)) for f in self._between(start, stop)]
-
-
-def _check_sizes(path: str, file: Any) -> None:
-    """Raise an error if a column of few bytes states a very large size.
-
-    Values of columns without lists are decoded in batches, those of one row with lists at once.
-    """
-    for field in file.schema_arrow:
-        check_memory(path, f"a row of the column {field.name!r}", _fixed_size(field.type))
-    metadata = file.metadata
-    for i in range(metadata.num_row_groups):
-        group = metadata.row_group(i)
-        for j in range(group.num_columns):
-            column = group.column(j)
-            what, stored = f"the column {column.path_in_schema!r}", column.total_compressed_size
-            size = column.total_uncompressed_size
-            if column.num_values > group.num_rows:
-                size = max(size, 8 * column.num_values)
-            check_stored(path, what, size, stored)
-
-
-def _fixed_size(kind: Any) -> int:
-    """Return the bytes of a value of a type, as far as the type determines them."""
-    if pa.types.is_fixed_size_list(kind):
-        return int(kind.list_size) * _fixed_size(kind.value_type)
-    if pa.types.is_fixed_size_binary(kind):
-        return int(kind.byte_width)
-    return 8
 
 
 def merge_bounds(bounds: Iterator[int], rows: int) -> list[int]:
