@@ -660,3 +660,57 @@ def test_excess_sums(K):
                          for a, x in enumerate(event_weights(w)))
                for w, t in zip(weights, threshold, strict=True)]  # fmt: skip
     assert_allclose(value, literal, rtol=1e-12, atol=1e-15)
+
+
+# ---------------------------------------------------------------- orders of classes and of events
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 30])
+def test_contours(K):
+    rng = np.random.default_rng(K)
+    contour = rng.random((40, K)) ** 3
+    contour[:10] = np.ceil(10 * contour[:10]) / 10
+    contour /= contour.max(axis=1, keepdims=True)
+    contour[10] = 1.0
+    contour[11] = np.eye(K)[K // 2]
+    total, upper, hartley, most = np.full((4, 40), np.nan)
+    _kernels.contour_tv(contour, total, upper, 2)
+    _kernels.contour_hartley(contour, hartley, 2)
+    _kernels.contour_max_entropy(contour, most, 2)
+    for i, degrees in enumerate(np.sort(contour)[:, ::-1]):
+        after = np.append(degrees[1:], 0.0)
+        sizes = np.arange(1, K + 1)
+        assert total[i] == (degrees[1] if K > 1 else 0)
+        literal = 1 - ((1 - after) / sizes).max() if K > 1 else 0
+        assert_allclose(upper[i], literal, rtol=0, atol=1e-15)
+        literal = sum(c * math.log2(j / (j - 1)) for j, c in zip(sizes[1:], degrees[1:]))  # noqa: B905
+        assert_allclose(hartley[i], literal, rtol=1e-13, atol=1e-15)
+        decreasing = np.full((1, K), np.nan)
+        _kernels.antitonic_regression((degrees - after)[None], decreasing, 1)
+        assert_allclose(most[i], entropy(decreasing[0]), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 5])
+def test_largest_entropy_and_mean_of_capacities(K):
+    values = capacities(30, K)
+    mean, value, where = np.full(30, np.nan), np.full(30, np.nan), np.full((30, K), np.nan)
+    _kernels.max_event_mean(values, mean, 2)
+    _kernels.capacity_max_entropy(values, value, where, 2)
+    again = np.full(30, np.nan)
+    _kernels.capacity_max_entropy(values, again, None, 1)
+    assert_array_equal(again, value)
+    sizes = [bin(a).count("1") for a in range(1 << K)]
+    assert_allclose(mean, [max(v[a] / sizes[a] for a in range(1, 1 << K)) for v in values])
+    assert_allclose(where.sum(axis=1), 1, atol=1e-14)
+    assert_allclose(value, [entropy(p) for p in where], rtol=1e-12, atol=1e-14)
+    for v, p in zip(values, where, strict=True):
+        events = np.array([sum(p[y] for y in range(K) if a >> y & 1) for a in range(1 << K)])
+        assert (events >= v - 1e-12).all()  # a member
+        # No member is smaller in the direction of the gradient of the entropy.
+        g = np.log(np.maximum(p, 1e-300))
+        best = min(
+            sum(g[y] * (v[sum(1 << x for x in order[: i + 1])] - v[sum(1 << x for x in order[:i])])
+                for i, y in enumerate(order))
+            for order in itertools.permutations(range(K))
+        )  # fmt: skip
+        assert g @ p <= best + 1e-9

@@ -122,6 +122,24 @@ void bind_events(nb::module_& m) {
     bind_dtype<float>(m);
 
     m.def(
+        "max_event_mean",
+        [](Rows<double> values, Out1 value, int threads) {
+            nb::gil_scoped_release release;
+            max_event_mean(values.data(), values.shape(0), classes_of(values.shape(1)),
+                           value.data(), threads);
+        },
+        "values"_a, "value"_a, "threads"_a);
+
+    m.def(
+        "capacity_max_entropy",
+        [](Rows<double> values, Out1 value, std::optional<Out2> distribution, int threads) {
+            nb::gil_scoped_release release;
+            capacity_max_entropy(values.data(), values.shape(0), classes_of(values.shape(1)),
+                                 value.data(), data_or_null(distribution), threads);
+        },
+        "values"_a, "value"_a, optional("distribution"), "threads"_a);
+
+    m.def(
         "hartley_weights",
         [](int K, Out1 w, Out1 log_v) {
             nb::gil_scoped_release release;

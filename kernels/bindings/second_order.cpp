@@ -1,5 +1,6 @@
 #include "bindings/arguments.hpp"
 #include "possibility/antitonic_regression.hpp"
+#include "possibility/contours.hpp"
 #include "second_order/second_order.hpp"
 
 namespace nb = nanobind;
@@ -68,6 +69,33 @@ void bind_second_order(nb::module_& m) {
                                  result.data(), threads);
         },
         "values"_a, "result"_a, "threads"_a);
+
+    m.def(
+        "contour_tv",
+        [](Rows<double> contour, Out1 total, Out1 upper, int threads) {
+            nb::gil_scoped_release release;
+            contour_tv(contour.data(), contour.shape(0), axis_size(contour, 1), total.data(),
+                       upper.data(), threads);
+        },
+        "contour"_a, "total"_a, "upper"_a, "threads"_a);
+
+    m.def(
+        "contour_hartley",
+        [](Rows<double> contour, Out1 value, int threads) {
+            nb::gil_scoped_release release;
+            contour_hartley(contour.data(), contour.shape(0), axis_size(contour, 1), value.data(),
+                            threads);
+        },
+        "contour"_a, "value"_a, "threads"_a);
+
+    m.def(
+        "contour_max_entropy",
+        [](Rows<double> contour, Out1 value, int threads) {
+            nb::gil_scoped_release release;
+            contour_max_entropy(contour.data(), contour.shape(0), axis_size(contour, 1),
+                                value.data(), threads);
+        },
+        "contour"_a, "value"_a, "threads"_a);
 }
 
 }  // namespace credalens

@@ -138,6 +138,60 @@ void capacity_min_entropy(const T* values, std::size_t n, int K, double* value,
         });
 }
 
+void max_event_mean(const double* values, std::size_t n, int K, double* value, int threads) {
+    parallel_for(n, events_grain(K, 1), threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const double* v = values + (i << K);
+            double best = 0.0;
+            for (unsigned event = 1; event < 1u << K; ++event)
+                best = std::max(best, v[event] / __builtin_popcount(event));
+            value[i] = best;
+        }
+    });
+}
+
+namespace {
+
+// Means that differ by less are equal: their events are taken together.
+constexpr double kEqualMeans = 1e-13;
+
+double largest_entropy(const double* v, int K, double* p) {
+    const unsigned all = (1u << K) - 1;
+    double entropy = 0.0;
+    for (unsigned given = 0; given != all;) {
+        const unsigned rest = all & ~given;
+        const auto mean = [&](unsigned more) {
+            return (v[given | more] - v[given]) / __builtin_popcount(more);
+        };
+        double top = mean(rest);
+        for (unsigned more = rest; more; more = (more - 1) & rest) top = std::max(top, mean(more));
+        unsigned chosen = 0;  // of several best events the largest: their union is one of them
+        for (unsigned more = rest; more; more = (more - 1) & rest)
+            if (mean(more) >= top - kEqualMeans &&
+                __builtin_popcount(more) > __builtin_popcount(chosen))
+                chosen = more;
+        if (!chosen) chosen = rest;  // not a number
+        const double share = std::max(mean(chosen), 0.0);
+        if (share > 0.0) entropy -= __builtin_popcount(chosen) * share * std::log(share);
+        if (p)
+            for (int y = 0; y < K; ++y)
+                if (chosen >> y & 1u) p[y] = share;
+        given |= chosen;
+    }
+    return std::max(entropy, 0.0);
+}
+
+}  // namespace
+
+void capacity_max_entropy(const double* values, std::size_t n, int K, double* value,
+                          double* distribution, int threads) {
+    parallel_for(n, events_grain(K, 8), threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            value[i] = largest_entropy(values + (i << K), K,
+                                       distribution ? distribution + i * K : nullptr);
+    });
+}
+
 template std::int64_t check_capacities(const float*, std::size_t, int, double, double,
                                        std::uint8_t*, int);
 template std::int64_t check_capacities(const double*, std::size_t, int, double, double,

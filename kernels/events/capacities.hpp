@@ -45,4 +45,13 @@ template <class T>
 void capacity_min_entropy(const T* values, std::size_t n, int K, double* value,
                           double* extreme_point, int threads);
 
+// The smallest largest class probability of 2-monotone sets, max over B of lower(B) / |B|, (n).
+void max_event_mean(const double* values, std::size_t n, int K, double* value, int threads);
+
+// The largest entropy in nats of 2-monotone sets: the event of the largest mean lower probability
+// gets it, uniformly, and the same is repeated with the remaining classes. `distribution` (n, K)
+// may be nullptr. O(2^K) in all.
+void capacity_max_entropy(const double* values, std::size_t n, int K, double* value,
+                          double* distribution, int threads);
+
 }  // namespace credalens

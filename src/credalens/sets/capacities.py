@@ -14,8 +14,8 @@ from credalens._backend import (
     DEFAULT_THREADS,
     NUMPY,
     Array,
-    blocks,
     is_tensor,
+    map_instances,
     namespace,
     native,
     primitive,
@@ -25,8 +25,8 @@ from credalens.sets.column_generation import largest_entropy
 from credalens.sets.core import Core, core_vertices, marginal_vertices
 from credalens.sets.events import by_event, event_sizes, event_sums, two_monotone
 from credalens.sets.extreme_points import pad_points
-from credalens.sets.set_functions import coherent, event_dot, largest_entropy_point
-from credalens.sets.support import SupportSet, entropy, native_largest_bounds
+from credalens.sets.set_functions import coherent, event_dot
+from credalens.sets.support import SupportSet, native_largest_bounds
 from credalens.sets.thresholded_additive import size_weights
 
 
@@ -116,6 +116,11 @@ class LowerProbability(SupportSet):
         """Whether each set is 2-monotone."""
         return two_monotone(self._values)
 
+    @cached_property
+    def _all_monotone(self) -> bool:
+        """Whether all sets are 2-monotone."""
+        return bool(self._monotone.all())
+
     @primitive("Q->()")
     def is_two_monotone(self) -> Any:
         return self._monotone
@@ -135,10 +140,15 @@ class LowerProbability(SupportSet):
 
     @primitive("Q->(),()", native=native_largest_bounds)
     def _largest_class_bounds(self) -> tuple[Any, Any]:
-        lower, upper = np.empty((2, math.prod(self.batch_shape)))
-        for start, stop, (block,) in blocks(self._parts, (1,), large=True):
-            _kernels.max_class_bounds(block, lower[start:stop], upper[start:stop], DEFAULT_THREADS)
-        return lower.reshape(self.batch_shape), upper.reshape(self.batch_shape)
+        lower, upper = self._map_events(_kernels.max_class_bounds, 2)
+        return lower, upper
+
+    def _map_events(self, kernel: Callable[..., Any], n_outputs: int) -> list[Any]:
+        """Run a kernel for both precisions that has one value of each instance as outputs."""
+        return map_instances(
+            kernel, self._parts, [()] * n_outputs, (1,), dtype=np.float64, large=True,
+            arguments=(DEFAULT_THREADS,),
+        )  # fmt: skip
 
     @primitive("Q->(f)")
     def lower_probability(self, event: Any) -> Any:
@@ -159,7 +169,7 @@ class LowerProbability(SupportSet):
     def _certified_maximiser(self, f: Array, *parts: Array) -> tuple[Array, Array]:
         (values,) = parts
         best, short = self._marginals(f, values), np.zeros(len(values))
-        if not self._monotone.all():
+        if not self._all_monotone:
             for i in np.flatnonzero(~two_monotone(values)):
                 core = Core(values[i], self.n_classes)
                 own = core.certified_maximiser(f if f.ndim == 1 else f[i])
@@ -179,7 +189,7 @@ class LowerProbability(SupportSet):
         return best
 
     def _line_kernel(self) -> Callable[..., None] | None:
-        return _kernels.events_line if self._monotone.all() else None
+        return _kernels.events_line if self._all_monotone else None
 
     # From the extreme points: a maximiser may be a linear programme for each instance.
     min_norm_point = CredalSet.min_norm_point
@@ -187,24 +197,16 @@ class LowerProbability(SupportSet):
 
     @primitive("Q->(),()")
     def _minimax(self) -> tuple[Any, Any]:
-        if not self._monotone.all():
+        if not self._all_monotone:
             value, gap = self.maximin(1.0 - np.eye(self.n_classes))
             return 1.0 - value, gap
-        sizes = event_sizes(self.n_classes)[1:]
-
-        def kernel(values: Array, value: Array) -> None:
-            (values[:, 1:] / sizes).max(axis=1, out=value)
-
-        (value,) = self._map(kernel, [()])
+        (value,) = self._map(_kernels.max_event_mean, [()], arguments=(DEFAULT_THREADS,))
         return value, np.zeros_like(value)
 
     @primitive("Q->(),()", native=_native_tv_diameter)
     def tv_diameter_bounds(self) -> tuple[Any, Any]:
         """Return ``max_A upper(A) - lower(A)`` twice: exact for coherent lower probabilities."""
-        wide = np.empty(math.prod(self.batch_shape))
-        for start, stop, (block,) in blocks(self._parts, (1,), large=True):
-            _kernels.max_event_width(block, wide[start:stop], DEFAULT_THREADS)
-        wide = wide.reshape(self.batch_shape)
+        (wide,) = self._map_events(_kernels.max_event_width, 1)
         return wide, wide
 
     @primitive("Q->(),()")
@@ -214,15 +216,15 @@ class LowerProbability(SupportSet):
         For 2-monotone sets exact and O(K 2^K): the event of the largest mean lower probability gets
         it, uniformly; the same is repeated with the remaining classes.
         """
-        monotone = self._monotone.all()
+        monotone = self._all_monotone
 
         def kernel(values: Array, value: Array, error: Array, where: Any) -> None:
             if monotone:
-                best = largest_entropy_point(values, self.n_classes)
-                value[:], error[:] = entropy(best), 0.0
-            else:
-                maximiser = self._maximiser_of([values])
-                value[:], error[:], best = largest_entropy(maximiser, len(values), self.n_classes)
+                _kernels.capacity_max_entropy(values, value, where, DEFAULT_THREADS)
+                error.fill(0.0)
+                return
+            maximiser = self._maximiser_of([values])
+            value[:], error[:], best = largest_entropy(maximiser, len(values), self.n_classes)
             if where is not None:
                 where[:] = best
 
@@ -235,7 +237,7 @@ class LowerProbability(SupportSet):
         The extreme points of 2-monotone sets belong to orders of the classes; a shortest path
         through the events finds the best one. Exact, O(K 2^K).
         """
-        if not self._monotone.all():
+        if not self._all_monotone:
             return super().min_entropy(distribution=distribution)
 
         def kernel(values: Array, value: Array, error: Array, where: Any) -> None:

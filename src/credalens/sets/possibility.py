@@ -11,6 +11,7 @@ import numpy as np
 
 from credalens import _kernels, _validation
 from credalens._backend import (
+    DEFAULT_THREADS,
     NUMPY,
     Array,
     backend_of,
@@ -28,6 +29,8 @@ from credalens.sets.zero_one import mode_tolerance
 
 #: Most classes for which the 2^(K-1) extreme points are listed.
 MAX_LISTED = 16
+#: Most classes that kernels sort one instance after the other; NumPy sorts longer rows faster.
+MAX_SORTED = 32
 
 
 class Possibility(SupportSet):
@@ -177,6 +180,20 @@ class Possibility(SupportSet):
     def _minimax(self) -> tuple[Any, Any]:
         return _possibility_native.minimax(self)
 
+    def _tv_closed_ends(self) -> tuple[Any, Any]:
+        second = self._second_largest()
+        return second, native.zeros_like(second)
+
+    @primitive("Q->(),(),(),()", native=SupportSet._tv_ends)
+    def _tv_ends(self) -> tuple[Any, Any, Any, Any]:
+        if self.n_classes > MAX_SORTED:
+            return super()._tv_ends()
+        total, upper = self._map(_kernels.contour_tv, [(), ()], arguments=(DEFAULT_THREADS,))
+        return total, np.zeros_like(total), upper, np.zeros_like(total)
+
+    def lower_sum(self) -> Any:
+        return 1.0 - self._second_largest()
+
     @primitive("Q->()", native=lambda Q: _possibility_native.second_largest(Q._arrays[0]))
     def _second_largest(self) -> Any:
         return _possibility_native.second_largest(self._arrays[0].astype(np.float64, copy=False))
@@ -203,8 +220,12 @@ class Possibility(SupportSet):
         """
 
         def kernel(contour: Array, value: Array, error: Array, where: Any) -> None:
+            error.fill(0.0)
+            if where is None and self.n_classes <= MAX_SORTED:
+                _kernels.contour_max_entropy(contour, value, DEFAULT_THREADS)
+                return
             best = most_uniform(contour)
-            value[:], error[:] = entropy(best), 0.0
+            value[:] = entropy(best)
             if where is not None:
                 where[:] = best
 
@@ -222,7 +243,9 @@ class Possibility(SupportSet):
     @primitive("Q->()", native=_possibility_native.hartley)
     def hartley_exact(self, w: Array) -> Any:
         """Return the generalized Hartley measure in bits: ``sum_i c_i log2(i / (i - 1))``."""
-        return _possibility_native.hartley(self, w)
+        if self.n_classes > MAX_SORTED:
+            return _possibility_native.hartley(self, w)
+        return self._map(_kernels.contour_hartley, [()], arguments=(DEFAULT_THREADS,))[0]
 
     def hartley_sample(
         self, log_v: Array, seed: int, pairs: int, rtol: float, atol: float, max_pairs: int

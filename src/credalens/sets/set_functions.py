@@ -10,7 +10,6 @@ from credalens import _kernels, _validation
 from credalens._backend import DEFAULT_THREADS, Array, blocks, first_invalid_row
 from credalens._row_kinds import divide_inexact_rows
 from credalens.sets.core import Core
-from credalens.sets.events import event_sizes
 
 
 def coherent(values: Array, rounding: float = 0.0) -> tuple[Array, Array]:
@@ -130,30 +129,3 @@ def event_dot(values: Array, weights: Array) -> Array:
     for start, stop, (block,) in blocks((values,), (1,), large=True):
         _kernels.event_dot(block, weights, total[start:stop], DEFAULT_THREADS)
     return total.reshape(values.shape[:-1])
-
-
-def largest_entropy_point(values: Array, n_classes: int) -> Array:
-    """Return the member of each 2-monotone set that all others majorise.
-
-    The event of the largest mean lower probability gets it, uniformly; the same is repeated with
-    the remaining classes.
-    """
-    n, K = len(values), n_classes
-    events, sizes = np.arange(1 << K), event_sizes(K)
-    given = np.zeros(n, np.int64)
-    point = np.zeros((n, K))
-    rows = np.arange(n)
-    while len(rows):
-        now, base = given[rows], values[rows, given[rows]]
-        more = sizes - sizes[now][:, None]
-        grows = (events & now[:, None]) == now[:, None]
-        grows &= more > 0
-        mean = np.where(grows, (values[rows] - base[:, None]) / np.maximum(more, 1), -np.inf)
-        top = mean.max(axis=1)
-        # Of several best events the largest: their union is one of them.
-        chosen = np.where(mean >= top[:, None] - 1e-13, more, -1).argmax(axis=1)
-        new = (chosen & ~now)[:, None] >> np.arange(K) & 1
-        point[rows] += new * mean[np.arange(len(rows)), chosen][:, None]
-        given[rows] = chosen
-        rows = rows[chosen != (1 << K) - 1]
-    return np.maximum(point, 0.0)
