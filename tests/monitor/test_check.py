@@ -11,6 +11,7 @@ from credalens.monitor import ScoreSketch, check
 from credalens.monitor.check import share_of_run
 from credalens.monitor.effects import effect
 from credalens.monitor.histogram import Histogram, common_table
+from credalens.monitor.page import write_page
 from credalens.policy import Policy, PolicyGuarantee, ThresholdRule
 from policy_cases import CLASSES, POLICIES, members, policy
 
@@ -242,6 +243,38 @@ def test_guarantees_are_tested_part_by_part():
     # An alarm stays, however many correct predictions follow.
     parts = [good.outcomes, bad.outcomes, 100 * good.outcomes]
     assert check(good, good, outcomes=parts).targets[0].alarm
+
+
+@pytest.mark.parametrize(
+    ("reference", "new"),
+    [
+        ([0.5], [0.5]),
+        ([0.0] * 30, [1.0] * 40),
+        ([np.inf, 1.0, 2.0] * 10, [1.0, -np.inf, np.inf] * 10),
+        ([np.nan] * 3 + [1.0], [0.25, np.nan]),
+        ([-0.0, 0.0], [0.0, 1e-45, 3e38]),
+    ],
+)
+def test_odd_columns(reference, new, tmp_path):
+    parts = [ScoreSketch(["x"]) for _ in range(2)]
+    for part, values in zip(parts, (reference, new), strict=True):
+        part.add({"x": np.array(values)})
+    found = check(*parts, n_resamples=20)
+    (one,) = found.changes
+    assert 0 <= one.pvalue <= 1
+    assert 0 <= one.distance <= 1
+    assert one.n_reference == sum(not math.isnan(x) for x in reference)
+    repr(found)
+    assert write_page(tmp_path / "page.html", found, *parts).stat().st_size > 1000
+
+
+def test_columns_without_values_are_not_tested():
+    parts = [ScoreSketch(["x"]) for _ in range(2)]
+    parts[0].add({"x": [0.5]})
+    parts[1].add({"x": [math.nan]})
+    found = check(*parts)
+    assert len(found.changes) == 0
+    assert not found.alarm
 
 
 def test_groups_without_reference_are_reported():

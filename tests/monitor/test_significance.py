@@ -105,7 +105,7 @@ def test_categories():
     assert category_pvalue([7], [9]) == 1
 
 
-@given(st.lists(st.floats(0, 1), max_size=8))
+@given(st.lists(st.one_of(st.floats(0, 1), st.integers(0, 30).map(lambda i: i / 400)), max_size=8))
 def test_holm_by_its_definition(pvalues):
     found = holm(pvalues)
     for level in (0.01, 0.05, 0.3):

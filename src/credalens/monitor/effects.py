@@ -82,13 +82,14 @@ def effect(
     x = np.asarray(values, np.float64)
     a, b = np.asarray(reference, np.int64), np.asarray(new, np.int64)
     rng = np.random.default_rng(0) if rng is None else rng
-    means = float(a @ x / a.sum()), float(b @ x / b.sum())
+    with np.errstate(invalid="ignore"):  # of both infinities
+        means = float(_weighted_means(a, x)), float(_weighted_means(b, x))
     blocks = [_merged(x, counts, _starts(a + b)) for counts in (a, b)]
     draws = [_resampled(counts, n_resamples, rng) for counts, _ in blocks]
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     ends = np.quantile(_superiority(draws[0], draws[1]), tails)
     with np.errstate(invalid="ignore"):  # infinite values
-        drawn = [d @ m / d.sum(axis=1) for d, (_, m) in zip(draws, blocks, strict=True)]
+        drawn = [_weighted_means(d, m) for d, (_, m) in zip(draws, blocks, strict=True)]
         differences = drawn[1] - drawn[0]
         mean_ends = np.quantile(differences, tails)
     return Effect(
@@ -118,6 +119,11 @@ def share_difference(
     )
     ends = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     return np.array([shares[1] - shares[0], *ends])
+
+
+def _weighted_means(counts: Any, values: Array) -> Any:
+    """Return means of values ``(n,)`` that occur `counts` ``(..., n)`` times."""
+    return np.where(counts > 0, counts * values, 0.0).sum(axis=-1) / counts.sum(axis=-1)
 
 
 def _starts(pooled: NDArray[np.int64]) -> NDArray[np.intp]:
