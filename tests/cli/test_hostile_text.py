@@ -3,11 +3,13 @@
 import csv
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from credalens import cli
 from credalens.cli.command_context import note, print_table, printable, progress
 from credalens.io.tables import write_csv
 from prediction_files import call, predictions
@@ -95,3 +97,10 @@ def test_other_settings_of_csv_are_not_resumed(tmp_path):
     PartStore(out, {"handling of formulas in CSV": False}, False)
     done = call("score", tmp_path / "a.npy", "-o", out, "--resume", code=2)
     assert "handling of formulas in CSV" in done.stderr
+
+
+def test_all_commands_print_escaped_text():
+    """typer.echo is called by functions that escape, and by those that print no text of users."""
+    own = {"command_context.py", "doctor.py", "demo.py", "axioms.py", "commands.py"}
+    for file in Path(cli.__file__).parent.glob("*.py"):
+        assert file.name in own or "typer.echo(" not in file.read_text(encoding="utf-8"), file

@@ -1,6 +1,7 @@
 """Finished rows survive errors of disks and file servers, full memory and damage."""
 
 import errno
+import hashlib
 
 import numpy as np
 import pytest
@@ -96,3 +97,18 @@ def _task(parts):
     import json
 
     return json.loads((parts / "task.json").read_text())
+
+
+@pytest.mark.parametrize("command", ["score", "decide"])
+def test_the_checksum_of_an_output(command, models):
+    out, side = models / "s.csv", models / "s.csv.sha256"
+    call(command, models / "a.npy", "-o", out)
+    assert not side.exists()
+    call(command, models / "a.npy", "-o", out, "--checksum")
+    assert side.read_text() == f"{hashlib.sha256(out.read_bytes()).hexdigest()}  s.csv\n"
+    np.save(models / "a.npy", predictions(30)[0])
+    call(command, models / "a.npy", "-o", out)  # it is not left outdated
+    assert side.read_text() == f"{hashlib.sha256(out.read_bytes()).hexdigest()}  s.csv\n"
+    side.write_text("mine")
+    call(command, models / "a.npy", "-o", out)
+    assert side.read_text() == "mine"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credalens.cli.command_context import note, print_table, progress
+from credalens.cli.command_context import echo, note, print_table, progress
 from credalens.cli.options import CommonOptions, examples
 from credalens.cli.reading import ReadingOptions
 from credalens.distances import NAMES
@@ -268,7 +268,7 @@ def _print(found: "EnsembleComparison", names: tuple[str, str]) -> None:
     title = f"{names[0]} (first) and {names[1]} (second), {counted(found.n, 'row')}"
     print_table(title, columns)
     for sentence in summary_sentences(found):
-        typer.echo(sentence)
+        echo(sentence)
 
 
 def _write_changed(path: Path, found: "EnsembleComparison", labels: "Array", **names: Any) -> None:

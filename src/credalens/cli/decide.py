@@ -130,7 +130,7 @@ def command(
             merge=merge,
         )
         if output is not None:
-            task.to_file(output, resume)
+            task.to_file(output, resume, engine.checksum)
         elif resume:
             raise ValueError("--resume: needs an output file; pass -o FILE")
         elif sys.stdout.isatty():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from credalens.cli.command_context import echo
 from credalens.cli.options import Inputs
 from credalens.cli.policies import (
     calibration_files,
@@ -171,11 +172,11 @@ class PolicyOptions:
             return
         if self.by_class:
             confidence = policy.guarantees[0].confidence
-            typer.echo(f"{policy.column}: {policy.calibration.keep_rate:.1%} of the predictions "
+            echo(f"{policy.column}: {policy.calibration.keep_rate:.1%} of the predictions "
                        f"are kept; with confidence {confidence:g}:")  # fmt: skip
             for one in policy.guarantees:
-                typer.echo(f"  {one.describe(policy.labels)}")
-            typer.echo(f"Rule: {policy.rule.describe(policy.column, policy.labels)}.")
+                echo(f"  {one.describe(policy.labels)}")
+            echo(f"Rule: {policy.rule.describe(policy.column, policy.labels)}.")
         if self.policy is not None:
             save_policy(policy, self.policy, quiet)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from credalens.cli.command_context import note, print_table, progress
+from credalens.cli.command_context import echo, note, print_table, progress
 from credalens.cli.options import CommonOptions, examples
 
 if TYPE_CHECKING:
@@ -327,18 +327,18 @@ def _print(result: "MonitorResult", names: tuple[str, str]) -> None:
     print_table(title, columns)
     hidden = len(result.changes) - len(shown)
     if hidden:
-        typer.echo(f"{counted(hidden, 'test')} of groups without an alarm.")
+        echo(f"{counted(hidden, 'test')} of groups without an alarm.")
     if result.unknown_groups:
-        typer.echo(f"Groups without a reference: {', '.join(result.unknown_groups[:20])}.")
+        echo(f"Groups without a reference: {', '.join(result.unknown_groups[:20])}.")
     for one in result.changes:
         if one.alarm and not one.group:
-            typer.echo(f"ALARM: {sentence(one)}")
+            echo(f"ALARM: {sentence(one)}")
     groups = {one.group: None for one in result.changes if one.alarm and one.group}
     if groups:
-        typer.echo(f"ALARM: changes in {', '.join(groups)}")
+        echo(f"ALARM: changes in {', '.join(groups)}")
     for target in result.targets:
-        typer.echo(("ALARM: " if target.alarm else "") + target_sentence(target))
-    typer.echo("An alarm is raised." if result.alarm else "No alarm is raised.")
+        echo(("ALARM: " if target.alarm else "") + target_sentence(target))
+    echo("An alarm is raised." if result.alarm else "No alarm is raised.")
 
 
 def _interval(values: Any) -> str:

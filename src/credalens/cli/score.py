@@ -184,7 +184,7 @@ def command(
         collector = None if report is None else make_collector(predictions)
         task = ScoreTask(predictions, collector)
         if output is not None:
-            task.to_file(output, resume)
+            task.to_file(output, resume, engine.checksum)
         elif resume:
             raise ValueError("--resume: needs an output file; pass -o FILE")
         elif sys.stdout.isatty():
@@ -276,10 +276,11 @@ class ScoreTask:
             self._merge(summary)
             yield chunk, batch, summary
 
-    def to_file(self, output: Path, resume: bool) -> None:
-        """Write a file; finished rows survive an interruption."""
+    def to_file(self, output: Path, resume: bool, checksum: bool = False) -> None:
+        """Write a file, and its SHA-256 with `checksum`; finished rows survive an interruption."""
         from credalens._files import locked, naming_errors
         from credalens._validation import counted
+        from credalens.io.output import save_checksum
         from credalens.io.part_store import PartStore
 
         side = skipped_path(output)
@@ -287,6 +288,7 @@ class ScoreTask:
         when_full = "free space, and continue with --resume" if self._can_resume else ""
         with locked(output), naming_errors(output, when_full):
             rows, skipped = self._fill(PartStore(output, settings, resume), side)
+            save_checksum(output, checksum)
         note(f"wrote {counted(rows - skipped, 'row')} to {output}", self.quiet)
         note_skipped(skipped, side)
 

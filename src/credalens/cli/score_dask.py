@@ -45,6 +45,15 @@ class EngineOptions:
         ),
     ] = None
 
+    checksum: Annotated[
+        bool,
+        typer.Option(
+            "--checksum",
+            help="Also write OUTPUT.sha256, which sha256sum --check verifies. With --engine dask "
+            "the manifest always has the checksums.",
+        ),
+    ] = False
+
     @property
     def is_dask(self) -> bool:
         """Whether the scores are computed on a Dask cluster."""

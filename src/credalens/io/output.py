@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -70,6 +72,19 @@ def save_dropped(dropped: Sequence[DroppedRow], path: Path) -> None:
             write_dropped_csv(dropped, stream)
     else:
         remove_own_table(path, DROPPED_COLUMNS)
+
+
+def save_checksum(out: Path, wanted: bool) -> None:
+    """Write the SHA-256 of an output to ``OUT.sha256``; if it exists, also without `wanted`."""
+    path = out.with_name(f"{out.name}.sha256")
+    if not wanted:
+        known = path.read_text(errors="replace") if path.is_file() else ""
+        if re.fullmatch(rf"[0-9a-f]{{64}}  {re.escape(out.name)}\n", known) is None:
+            return
+    with out.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with atomic_write(path) as temporary:
+        temporary.write_text(f"{digest}  {out.name}\n", encoding="utf-8")
 
 
 def check_own_table(path: Path, columns: Sequence[str]) -> None:
