@@ -187,6 +187,8 @@ def on_host(x: Any, name: str) -> Any:
 
 def concrete_values(x: Any) -> Array | None:
     """Return the values of an array as a NumPy array, ``None`` if it has none."""
+    if type(x) is np.ndarray:
+        return x
     return to_numpy(stop_gradient(x), "array") if has_values(x) else None
 
 

@@ -76,7 +76,9 @@ def clip_values(x: Any, low: Any, high: Any) -> Any:
 
 def zeros_like(value: Any) -> Any:
     """Return the error of exact values: zeros without a gradient."""
-    return 0 * stop_gradient(value) if is_tensor(value) else np.zeros_like(value)
+    if is_tensor(value):
+        return 0 * stop_gradient(value)
+    return np.zeros(value.shape, value.dtype)  # numpy.zeros_like takes three times as long
 
 
 def copy(x: Any) -> Any:

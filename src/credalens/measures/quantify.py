@@ -182,6 +182,8 @@ def quantify(
     >>> cl.quantify([[0.6, 0.4], [0.2, 0.8]], "scoring:brier").aleatoric
     Interval(lower=0.32, upper=0.5)
     """
+    if measure is DEFAULT and not hartley:
+        return _of_distance(Q, measure)
     unknown = hartley.keys() - _HARTLEY_OPTIONS
     if unknown:
         raise TypeError(f"quantify() got an unexpected keyword argument {min(unknown)!r}")

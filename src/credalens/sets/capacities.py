@@ -201,7 +201,7 @@ class LowerProbability(SupportSet):
             value, gap = self.maximin(1.0 - np.eye(self.n_classes))
             return 1.0 - value, gap
         (value,) = self._map(_kernels.max_event_mean, [()], arguments=(DEFAULT_THREADS,))
-        return value, np.zeros_like(value)
+        return value, native.zeros_like(value)
 
     @primitive("Q->(),()", native=_native_tv_diameter)
     def tv_diameter_bounds(self) -> tuple[Any, Any]:

@@ -95,8 +95,11 @@ class ProbabilityIntervals(BoxDecisions, ThresholdedAdditiveSet):
         low, high = _validation.numeric(lower, "lower"), _validation.numeric(upper, "upper")
         if low.shape != high.shape or low.ndim < 1 or low.shape[-1] == 0:
             low, high = broadcast_bounds(low, high)
-        dtype = np.result_type(low.dtype, high.dtype).newbyteorder("=")
-        low, high = low.astype(dtype, copy=False), high.astype(dtype, copy=False)
+        if low.dtype.type is not high.dtype.type or not (
+            low.dtype.isnative and high.dtype.isnative
+        ):
+            dtype = np.result_type(low.dtype, high.dtype).newbyteorder("=")
+            low, high = low.astype(dtype, copy=False), high.astype(dtype, copy=False)
         if validate:
             low, high, self.__dict__["_largest"] = reachable_bounds(
                 low, high, strict, _validation.half_rounding(lower, upper)
@@ -175,13 +178,13 @@ class ProbabilityIntervals(BoxDecisions, ThresholdedAdditiveSet):
             _kernels.box_minimax(low, high, value, DEFAULT_THREADS)
 
         (value,) = self._map(kernel, [()])
-        return value, np.zeros_like(value)
+        return value, native.zeros_like(value)
 
     @primitive("Q->(),(),(),()", native=ThresholdedAdditiveSet._tv_ends)
     def _tv_ends(self) -> tuple[Any, Any, Any, Any]:
         shapes = [(), (), ()]
         total, lower, upper = self._map(_kernels.box_tv, shapes, arguments=(DEFAULT_THREADS,))
-        return total, lower, upper, np.zeros_like(total)
+        return total, lower, upper, native.zeros_like(total)
 
     @primitive("Q->(),()")
     def tv_diameter_bounds(self) -> tuple[Any, Any]:

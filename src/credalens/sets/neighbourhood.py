@@ -111,7 +111,7 @@ class Neighbourhood(CenteredSet):
         total, lower, upper = self._map(
             _kernels.neighbourhood_tv, [(), (), ()], arguments=arguments
         )
-        return total, lower, upper, np.zeros_like(total)
+        return total, lower, upper, native.zeros_like(total)
 
     def _line_kernel(self) -> Callable[..., None]:
         def kernel(kolmogorov: bool, *arguments: Any) -> None:

@@ -84,19 +84,21 @@ class Possibility(SupportSet):
             )
         if not validate:
             return (array,)
+        top = array.max(axis=-1, keepdims=True)
+        if (top == 1).all() and array.min(initial=1.0) >= 0:
+            return (array,)
         _validation.finite(array, "contour")
         slack = max(_validation.tolerance_of(array.dtype), _validation.half_rounding(contour))
         outside = (array < 0) | (array > 1 + slack)
         _validation.raise_first(
             outside, array, "contour", "is {:.6g}{}", "pass degrees of possibility in [0, 1]"
         )
-        top = array.max(axis=-1, keepdims=True)
         _validation.raise_first(
             np.abs(top[..., 0] - 1) > slack, top[..., 0], "contour",
             "has the largest degree {:.6g}{}, so that no distribution satisfies it",
             "make the largest degree 1, for example with contour / contour.max(-1, keepdims=True)",
         )  # fmt: skip
-        return (array if (top == 1).all() else array / top,)
+        return (array / top,)
 
     @classmethod
     def from_conformal(cls, scores_calibration: Any, scores: Any) -> Self:
@@ -189,7 +191,7 @@ class Possibility(SupportSet):
         if self.n_classes > MAX_SORTED:
             return super()._tv_ends()
         total, upper = self._map(_kernels.contour_tv, [(), ()], arguments=(DEFAULT_THREADS,))
-        return total, np.zeros_like(total), upper, np.zeros_like(total)
+        return total, native.zeros_like(total), upper, native.zeros_like(total)
 
     def lower_sum(self) -> Any:
         return 1.0 - self._second_largest()
