@@ -278,6 +278,39 @@ def test_damaged_files(volumes, tmp_path):
         run(folders, tmp_path / "maps")
 
 
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        ({"background": 0, "organ": 1, "ignore": 2}, ["background", "organ"]),
+        ({"0": "background", "1": "organ"}, ["background", "organ"]),
+        ({"organ": 1, "background": 0}, ["background", "organ"]),
+        ({"background": 0, "whole": [1, 2], "core": 2}, None),
+        ({"background": 0, "organ": 2}, None),
+        (["background"], None),
+    ],
+)
+def test_names_in_the_description_of_a_dataset(labels, names, tmp_path):
+    assert class_names([tmp_path]) is None
+    (tmp_path / "dataset.json").write_text(json.dumps({"labels": labels}))
+    assert class_names([tmp_path / "other", tmp_path]) == names
+
+
+def test_an_interrupted_run_leaves_finished_cases_only(volumes, tmp_path, monkeypatch):
+    monkeypatch.setattr(compute_module, "TILE_BYTES", 100 * 4 * 9)
+    folders, out = write_folds(tmp_path, {"a": volumes, "b": volumes}), tmp_path / "maps"
+
+    def interrupt(done, total, name):
+        if done > 1.5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        map_cases(find_cases(folders), out, MapSettings(), interrupt)
+    assert sorted(path.name for path in out.iterdir()) == ["a", "settings.json"]
+    records = map_cases(find_cases(folders), out, MapSettings())
+    assert [one["case"] for one in records] == ["a", "b"]
+    assert_array_equal(read_maps(out / "a")["total"], read_maps(out / "b")["total"])
+
+
 def test_a_run_is_continued(volumes, tmp_path):
     folders = write_folds(tmp_path, {"a": volumes, "b": volumes * 0.5, "c": volumes})
     out = tmp_path / "maps"

@@ -124,17 +124,20 @@ def _raise_twice(first: Path, second: Path) -> NoReturn:
 
 
 def class_names(folders: Sequence[Path]) -> list[str] | None:
-    """Return the names of the classes in the ``dataset.json`` of nnU-Net; None without one."""
+    """Return the names of the classes in the ``dataset.json`` of nnU-Net; None without one.
+
+    Version 2 maps names to numbers, of which ``"ignore"`` is no class, version 1 numbers to names.
+    There are no names for regions, which are lists of numbers.
+    """
     for folder in folders:
-        path = folder / "dataset.json"
         try:
-            labels = json.loads(path.read_text(encoding="utf-8"))["labels"]
-            numbered = {
-                int(value if isinstance(value, int | str) else -1): key
-                for key, value in labels.items()
-            }
-        except (OSError, ValueError, KeyError, AttributeError):
+            text = (folder / "dataset.json").read_text(encoding="utf-8")
+            labels = json.loads(text)["labels"]
+            if "0" in labels:
+                labels = {name: int(number) for number, name in labels.items()}
+            named = {k: str(name) for name, k in labels.items() if name != "ignore"}
+            if sorted(named) == list(range(len(named))):
+                return [named[k] for k in range(len(named))]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
-        if sorted(numbered) == list(range(len(numbered))):
-            return [str(numbered[i]) for i in range(len(numbered))]
     return None
