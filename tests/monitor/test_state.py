@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from credalens.io import lines
 from credalens.io.tables import WRITERS, as_batch
 from credalens.monitor import ScoreSketch, check
 from credalens.monitor import score_files as files_module
@@ -113,6 +114,16 @@ def test_files_that_do_not_match(change, match, tmp_path):
     path = write(tmp_path / "scores.csv", data)
     with pytest.raises(ValueError, match=match):
         read_sketch(path, settings())
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_text_whose_first_rows_are_whole_numbers(suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "TEXT_BLOCK", 1 << 12)
+    values = np.append(np.zeros(200_000), [0.5, 1.0])
+    path = write(tmp_path / f"s{suffix}", {"tv_total": values, "row": np.arange(len(values))})
+    assert score_columns(path) == ("tv_total",)
+    found = read_sketch(path, ScoreSketch(["tv_total"])).total.histograms["tv_total"].table()
+    assert [one.tolist() for one in found] == [[0.0, 0.5, 1.0], [200_000, 1, 1]]
 
 
 def test_files_that_are_not_scores(tmp_path):

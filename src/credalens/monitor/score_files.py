@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,6 +18,7 @@ from credalens.io.lines import whole_lines
 from credalens.io.parquet import dataset_files
 from credalens.io.source import raise_file_error, read_errors
 from credalens.io.streams import ByteStream
+from credalens.measures.table import MEASURES
 from credalens.monitor.outcomes import Coded
 from credalens.monitor.sketch import ScoreSketch
 
@@ -31,6 +33,8 @@ BLOCK_ROWS = 1 << 18
 OTHERS = {"row", "id", "rank", "label", "correct", "target", "absolute_error", "cost", "covered"}
 #: Columns of categories, which are read as text.
 CATEGORIES = ("prediction", "label", "action")
+#: Names of columns of families.
+_FAMILY = re.compile(r"_((total|aleatoric)(_\w+)?|epistemic)$")
 SUFFIXES = (".parquet", ".csv", ".jsonl", ".npz")
 
 
@@ -62,13 +66,18 @@ def score_columns(path: str) -> tuple[str, ...]:
         for name, kind in types.items()
         if name not in OTHERS
         and not name.endswith("_error")
-        and (pa.types.is_floating(kind) or name == "size")
+        and (pa.types.is_floating(kind) or (pa.types.is_integer(kind) and _is_score(name)))
     )
     if not found:
         raise_file_error(
             path, "has no columns of scores", "pass a file that credalens score has written"
         )
     return found
+
+
+def _is_score(name: str) -> bool:
+    """Return whether a column of whole numbers, as text files may have them, is a score."""
+    return name == "size" or name in MEASURES or bool(_FAMILY.search(name))
 
 
 def read_sketch(
@@ -116,6 +125,8 @@ def read_sketch(
         kind = types[name]
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             raise_file_error(path, f"column {name!r} is {kind}", "pass a column of numbers")
+        # The first rows of a text file may be whole numbers, such as 0.
+        types[name] = pa.float64() if pa.types.is_integer(kind) else kind
     sketch, rows = empty.empty(), 0
     coded = [name for name in needed if name not in numbers and name != "correct"]
     for table in _read_ahead(_tables(path, needed, coded, types)):
