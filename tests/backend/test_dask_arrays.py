@@ -348,7 +348,10 @@ def test_a_cluster():
     with (
         dask.config.set(patient),  # on a busy machine a worker takes long to start
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None
+            n_workers=1,
+            threads_per_worker=2,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -142,6 +144,48 @@ def test_a_worker_of_a_scheduler_is_killed(data, cluster, tmp_path):
     assert max(seen) < PARTS
     check_whole(out, expected)
     assert victims != [nanny.pid for nanny in cluster.workers.values()]
+
+
+def start_worker(address, folder):
+    """Start a worker without a process that would restart it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--nthreads",
+         "1", "--no-dashboard", "--local-directory", str(folder)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def test_all_workers_of_a_scheduler_are_gone(data, monkeypatch, tmp_path):
+    dataset, expected = data
+    out = tmp_path / "out"
+    monkeypatch.setattr("credalens.engine.client.LOST_TIMEOUT", 2)
+    monkeypatch.setattr("credalens.engine.client.WORKER_TIMEOUT", 120)  # on a busy machine
+    with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as own:
+        workers = [start_worker(own.scheduler_address, tmp_path)]
+
+        def kill():
+            wait_for(lambda: len(finished(out)) >= 2)
+            workers[0].kill()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        arguments = ("score", dataset, "-o", out, "--engine", "dask", *MEASURES, "--scheduler",
+                     own.scheduler_address)  # fmt: skip
+        try:
+            message = without_core_warning(call(*arguments, code=2).stderr)
+            killer.join()
+            assert re.fullmatch(
+                r"credalens: the cluster has had no workers for \d+ s; start some, and run the "
+                r"same command again to continue\n", message
+            )  # fmt: skip
+            assert 2 <= len(finished(out)) < PARTS
+            workers.append(start_worker(own.scheduler_address, tmp_path))
+            call(*arguments)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+    check_whole(out, expected)
 
 
 def test_the_whole_job_is_killed_and_started_again(data, tmp_path):

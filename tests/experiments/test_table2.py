@@ -401,7 +401,7 @@ def test_a_dask_cluster_gives_the_same_numbers(tmp_path, monkeypatch):
     names = iris(("a", "b", "c"))
     table2.run(names, here, splits=1, config=TINY, families=["tv"])
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as cluster:
         address = cluster.scheduler_address
         monkeypatch.setattr(protocol, "stratified_split", None)  # it must not be done here

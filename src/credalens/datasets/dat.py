@@ -16,13 +16,8 @@ from credalens._backend import Array
 #: Representations of a missing value.
 MISSING = ("?", "<null>")
 
-_ATTRIBUTE = re.compile(
-    r"""(?P<name>'[^']*'|"[^"]*"|\S.*?)
-        (?:\s*\{(?P<values>.*)\}
-        |\s+(?P<kind>real|integer|numeric|nominal)\s*(?:\[(?P<range>.*)\])?)$""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_FIELD = re.compile(r"""\s*('[^']*'|"[^"]*"|[^,]*?)\s*(?:,|$)""")
+_KIND = re.compile(r"\s(real|integer|numeric|nominal)\s*(?=\[|$)", re.IGNORECASE)
+_BLANK = re.compile(r"\s*")
 
 
 class MalformedFileError(ValueError):
@@ -192,24 +187,24 @@ class _Reader:
         return len(self.lines)
 
     def read_attribute(self, rest: str, line: int) -> _Attribute:
-        match = _ATTRIBUTE.match(rest)
-        if match is None:
+        found = _split_attribute(rest)
+        if found is None:
             fix = "write @attribute NAME real|integer|{a, b}"
-            self.fail(line, f"not an attribute: {rest!r}; {fix}")
-        name = _unquote(match["name"])
+            self.fail(line, f"not an attribute: {rest[:100]!r}; {fix}")
+        name, listed, limits = found
         if any(attribute.name == name for attribute in self.attributes):
             self.fail(line, f"attribute {name!r} occurs twice")
-        if match["values"] is not None:
-            values = tuple(_unquote(value) for value in _split(match["values"]))
+        if listed is not None:
+            values = tuple(_unquote(value) for value in _split(listed))
             if "" in values or len(set(values)) < len(values):
                 self.fail(line, f"attribute {name!r} lists an empty or repeated value")
             return _Attribute(name, values)
-        if match["range"] is not None:
+        if limits is not None:
             try:
-                low, high = map(float, match["range"].split(","))
+                low, high = map(float, limits.split(","))
             except ValueError:
                 fix = "write [low, high]"
-                self.fail(line, f"attribute {name!r} has the range [{match['range']}]; {fix}")
+                self.fail(line, f"attribute {name!r} has the range [{limits[:100]}]; {fix}")
             if low > high:
                 self.fail(line, f"attribute {name!r} has an empty range, {low:g} > {high:g}")
         return _Attribute(name, None)
@@ -277,17 +272,64 @@ class _Reader:
         return np.fromiter(map(table.__getitem__, column), np.float64, len(column))
 
 
+def _split_attribute(text: str) -> tuple[str, str | None, str | None] | None:
+    """Return name, listed values and range of ``NAME {a, b}`` or ``NAME real [0, 1]``.
+
+    ``None`` if it is neither. No regular expression searches for the end of the name, which would
+    take quadratic time for some lines.
+    """
+    if text[:1] in ("'", '"'):
+        end = text.find(text[0], 1) + 1
+        rest = text[end:].lstrip()
+        if end and rest.startswith("{") and rest.endswith("}"):
+            return _unquote(text[:end]), rest[1:-1], None
+        kind = _KIND.match(" " + rest) if end and text[end : end + 1].isspace() else None
+        if kind and (kind.end() > len(rest) or rest.endswith("]")):
+            return _named(text[:end], rest[kind.end() - 1 :])
+    brace = text.find("{", 1) if text.endswith("}") else -1
+    for kind in _KIND.finditer(text):
+        if 0 <= brace < kind.start():
+            break
+        if kind.end() == len(text) or text.endswith("]"):
+            name = text[: kind.start()].rstrip()
+            return _named(name, text[kind.end() :]) if name else None
+    if brace < 0:
+        return None
+    return _unquote(text[:brace]), text[brace + 1 : -1], None
+
+
+def _named(name: str, limits: str) -> tuple[str, None, str | None]:
+    """Return an attribute of numbers with its range, if it has one."""
+    return _unquote(name), None, limits[1:-1] if limits else None
+
+
 def _split(text: str) -> list[str]:
     """Split at commas that are not inside quotes."""
     if "'" not in text and '"' not in text:
         return text.split(",")
-    parts, end = [], 0
-    while match := _FIELD.match(text, end):
-        parts.append(match[1])
-        end = match.end()
-        if not match[0].endswith(","):
-            break
-    return parts
+    parts: list[str] = []
+    at = 0
+    while True:
+        start = _blank_end(text, at)
+        if text[start : start + 1] in ("'", '"'):
+            close = text.find(text[start], start + 1)
+            after = _blank_end(text, close + 1)
+            if close > 0 and text[after : after + 1] in ("", ","):
+                parts.append(text[start : close + 1])
+                at = after + 1
+                if after == len(text):
+                    return parts
+                continue
+        comma = text.find(",", at)
+        if comma < 0:
+            return [*parts, text[at:].strip()]
+        parts.append(text[at:comma].strip())
+        at = comma + 1
+
+
+def _blank_end(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return at if match is None else match.end()
 
 
 def _unquote(text: str) -> str:

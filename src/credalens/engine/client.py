@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,8 +30,8 @@ IDLE_BYTES = 384 << 20
 COPIES = 4
 #: Largest share of a worker's memory to use; Dask pauses a worker at 0.8.
 MEMORY_SHARE = 0.7
-#: Seconds to wait for a scheduler, and for its first worker.
-CONNECT_TIMEOUT, WORKER_TIMEOUT = 10, 30
+#: Seconds to wait for a scheduler, for its first worker, and for another one if all are gone.
+CONNECT_TIMEOUT, WORKER_TIMEOUT, LOST_TIMEOUT = 10, 25, 20
 #: A local cluster removes a worker that has not returned some time after it was lost. If it died
 #: again at that moment, it would not be restarted, and a job without workers would never end.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "1000 days"}
@@ -116,6 +117,49 @@ def check_workers(client: Any, paths: Sequence[str]) -> dict[str, WorkerInfo]:
                     "use a folder that all machines share"
                 )
     return dict(client.run(worker_info))
+
+
+class WorkerWatch:
+    """Raise OSError if the workers of a cluster are gone while a result is waited for.
+
+    A cluster on this machine restarts its workers; one with a scheduler of its own may have lost
+    them for good, and Dask would wait for new ones without an end.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._last = self._checked = time.monotonic()
+
+    def wait(self, completed: Any) -> Any:
+        """Return the next future of ``as_completed``."""
+        while not completed.has_ready():
+            with completed.thread_condition:
+                completed.thread_condition.wait(timeout=0.1)
+            self._check()
+        return next(completed)
+
+    def result(self, future: Any) -> Any:
+        """Return the result of a future; it is computed again if its worker is gone."""
+        while True:
+            try:
+                return future.result(timeout=1.0)
+            except TimeoutError:
+                if future.status == "error":  # raised by the task
+                    raise
+                self._check()
+
+    def _check(self) -> None:
+        client, now = self._client, time.monotonic()
+        if client.cluster is not None or now - self._checked < 1.0:
+            return
+        self._checked = now
+        if client.status != "running" or client.scheduler_info()["workers"]:
+            self._last = now
+        elif now - self._last >= LOST_TIMEOUT:
+            raise OSError(
+                f"the cluster has had no workers for {now - self._last:.0f} s; start some, and run "
+                "the same command again to continue"
+            )
 
 
 def threads_per_host(workers: dict[str, WorkerInfo], threads: int | None = None) -> dict[str, int]:

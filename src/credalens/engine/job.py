@@ -15,6 +15,7 @@ from credalens._extras import require
 from credalens._files import atomic_write
 from credalens.engine.client import (
     THREADS,
+    WorkerWatch,
     check_memory,
     check_workers,
     distributed,
@@ -193,6 +194,7 @@ class ScoreJob:
         submitted: dict[Any, Partition] = {}
         completed = distributed.as_completed()
         bad: list[PartitionResult] = []
+        watch = WorkerWatch(client)
 
         def submit() -> None:
             partition = None if bad else next(waiting, None)
@@ -207,9 +209,10 @@ class ScoreJob:
 
         for _ in range(window):
             submit()
-        for future in completed:
+        while submitted:
+            future = watch.wait(completed)
             partition = submitted.pop(future)
-            result = _result(future, partition)
+            result = _result(watch, future, partition)
             if result.error:
                 bad.append(result)
             else:
@@ -222,10 +225,10 @@ class ScoreJob:
                 raise PredictionFileError(first.error)
 
 
-def _result(future: Any, partition: Partition) -> PartitionResult:
+def _result(watch: WorkerWatch, future: Any, partition: Partition) -> PartitionResult:
     """Return the result of a partition, or raise its error with the names of its files."""
     try:
-        result: PartitionResult = future.result()
+        result: PartitionResult = watch.result(future)
         return result
     except distributed.KilledWorker as error:
         raise OSError(

@@ -121,7 +121,8 @@ class _Sample:
     def __init__(self, names: list[str], first: list[str], values: Array) -> None:
         self.names, self.first = names, first
         self._values = dict(zip(names, values.T, strict=True))
-        self._described = [name for name in names if name not in first]
+        chosen = set(first)  # a search in lists of many names would take quadratic time
+        self._described = [name for name in names if name not in chosen]
         self._suspects = [name for name in first if _is_suspect(self._values[name])]
         self._n_rows = len(values)
         #: What to do about several groups of columns.
@@ -166,25 +167,28 @@ class _Sample:
 
     def _changes(self, total: float, tolerance: float) -> Iterator[list[list[str]]]:
         """Yield sets of columns, by the number of changes."""
-        yield [[n for n in self.names if n in self.first or n == added]
+        first = set(self.first)
+        yield [[n for n in self.names if n in first or n == added]
                for added in self._described]  # fmt: skip
         yield self._without_one(total, tolerance)
         if len(self._described) > 1:
             yield [self.names, self._described]
             for count in range(2, min(len(self._described), MAX_SUBSETS)):
                 yield [
-                    [n for n in self.names if n in self.first or n in added]
+                    [n for n in self.names if n in first or n in added]
                     for added in combinations(self._described[:MAX_SUBSETS], count)
                 ]
         several = self._suspects if len(self._suspects) <= MAX_SUBSETS else []
         for count in range(2, len(several) + 1):
             yield [[n for n in self.first if n not in out] for out in combinations(several, count)]
-        yield [[n for n in self.first if n not in self._suspects]]
+        suspects = set(self._suspects)
+        yield [[n for n in self.first if n not in suspects]]
 
     def check_zeros(self, columns: Sequence[str]) -> None:
         """Raise if columns are 0 in every row, while no other column is 0 in any row."""
         zero = [name for name in columns if (self._values[name] == 0).all()]
-        others = [name for name in columns if name not in zero]
+        zeros = set(zero)
+        others = [name for name in columns if name not in zeros]
         if not zero or len(others) < 2 or len(self._values[zero[0]]) < 2:
             return
         if not any((self._values[name] == 0).any() for name in others):
@@ -199,7 +203,8 @@ class _Sample:
         integers = [n for n, v in finite.items() if len(v) > 1 and (v == np.rint(v)).all()]
         counting = [n for n, v in finite.items() if len(v) > 2 and (np.diff(v) == 1).all()]
         odd = counting if len(integers) == len(columns) else integers
-        kept = [name for name in columns if name not in odd]
+        left_out = set(odd)
+        kept = [name for name in columns if name not in left_out]
         single = len(kept) == 1 and not _is_suspect(finite[kept[0]])
         if odd and kept and (always or single):
             what = "row numbers" if odd == counting else "integers, unlike the others,"
@@ -208,19 +213,24 @@ class _Sample:
     def check_signs(self) -> None:
         """Raise if columns are never negative, or much larger, while the others are logits."""
         finite = {name: v for name, v in self._finite().items() if len(v) >= LEAST_ROWS}
-        for name, own in finite.items():
-            others = [v for other, v in finite.items() if other != name]
-            if len(others) < 2 or len(finite) < len(self.first):
-                return
-            kept = [other for other in self.first if other != name]
-            if np.median(np.abs(own)) > 2 * max(np.abs(v).max() for v in others):
-                _raise_doubt([name], "much larger numbers than the others", kept, self.first)
-            if own.min() >= 0 and all((v < 0).mean() > 0.1 for v in others):
+        if len(finite) < max(3, len(self.first)):
+            return
+        sizes = np.array([np.abs(v).max() for v in finite.values()])
+        second, most = np.sort(sizes)[-2:]
+        signed = {name for name, v in finite.items() if (v < 0).mean() > 0.1}
+        for (name, own), size in zip(finite.items(), sizes, strict=True):
+            if np.median(np.abs(own)) > 2 * (second if size == most else most):
+                what = "much larger numbers than the others"
+            elif own.min() >= 0 and len(signed) == len(finite) - 1:
                 what = "no negative numbers, unlike the others,"
-                _raise_doubt([name], what, kept, self.first)
+            else:
+                continue
+            kept = [other for other in self.first if other != name]
+            _raise_doubt([name], what, kept, self.first)
 
     def _finite(self) -> dict[str, Array]:
-        return {n: v[np.isfinite(v)] for n, v in self._values.items() if n in self.first}
+        first = set(self.first)
+        return {n: v[np.isfinite(v)] for n, v in self._values.items() if n in first}
 
     def equal_sums(self) -> list[list[str]]:
         """Return all columns if their sums are equal, or those without one column."""
@@ -228,14 +238,16 @@ class _Sample:
         rows = rows[np.isfinite(rows).all(axis=1)]
         if len(rows) < 3 or len(self.first) < 3:
             return []
-        sets = [self.first, *([n for n in self.first if n != out] for out in self.first)]
         sums = np.column_stack([rows.sum(axis=1), rows.sum(axis=1)[:, None] - rows])
         negative = rows < 0
         invalid = np.r_[negative.any(), (negative.sum(axis=1)[:, None] > negative).any(axis=0)]
         with np.errstate(over="ignore"):
             equal = np.ptp(sums, axis=0) <= ROUNDING * np.abs(sums.mean(axis=0))
-        found = [s for s, ok in zip(sets, equal & ~invalid, strict=True) if ok]
-        return found[:1] if found and found[0] is self.first else found
+        good = equal & ~invalid
+        if good[0]:
+            return [self.first]
+        out = [self.first[k] for k in np.flatnonzero(good[1:])[: MAX_SUBSETS + 1]]
+        return [[n for n in self.first if n != name] for name in out]
 
     def groups(self, total: float, tolerance: float) -> list[list[str]]:
         """Return the groups of columns whose rows all sum to `total`, like those of other models.

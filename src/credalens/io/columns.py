@@ -42,6 +42,9 @@ OTHER_NAMES = (
 )  # fmt: skip
 
 
+_DIGITS = "0123456789"
+
+
 def normalized(name: str) -> str:
     """Return a name in lower case with words joined by underscores."""
     return re.sub(r"[\s\-.]+", "_", name.strip().lower())
@@ -53,14 +56,20 @@ def find_known(names: Iterable[str], known: Sequence[str]) -> list[str]:
     A number after the name, as in ``target-0``, does not matter unless another name has the same
     stem, as in ``class_0``, ``class_1``.
     """
-    forms = [(normalized(name), name) for name in names]
-    stems = Counter(re.sub(r"_?\d+$", "", form) for form, _ in forms)
-    found = [name for wanted in known for form, name in forms if form == wanted]
-    for wanted in known:
-        for form, name in forms:
-            stem = re.sub(r"_?\d+$", "", form)
-            if stem == wanted and form != stem and stems[stem] == 1:
-                found.append(name)
+    # One pass over the names, which may be many.
+    same: dict[str, list[str]] = {}
+    numbered: dict[str, list[str]] = {}
+    stems: Counter[str] = Counter()
+    for name in names:
+        form = normalized(name)
+        stem = form.rstrip(_DIGITS)
+        if stem != form:
+            stem = stem.removesuffix("_")
+            numbered.setdefault(stem, []).append(name)
+        stems[stem] += 1
+        same.setdefault(form, []).append(name)
+    found = [name for wanted in known for name in same.get(wanted, ())]
+    found += [name for wanted in known if stems[wanted] == 1 for name in numbered.get(wanted, ())]
     return found
 
 
@@ -100,11 +109,14 @@ def assign_columns(
     index.
     """
     if len(set(names)) < len(names):
-        name = next(name for i, name in enumerate(names) if name in names[:i])
+        counts = Counter(names)
+        name = next(name for name in names if counts[name] > 1)
         raise_file_error(path, f"has two columns {name!r}", "rename one, or pass --no-header")
 
+    known_names = frozenset(names)
+
     def find(wanted: str, option: str) -> str:
-        found = find_column(names, wanted)
+        found = wanted if wanted in known_names else find_column(names, wanted)
         if found is None:
             problem = f"has no column {wanted!r} ({option})"
             raise_file_error(path, problem, f"its columns are {', '.join(names)}")
@@ -138,12 +150,12 @@ def _unnamed_ids(
     names: Sequence[str], taken: Sequence[str], sample: Mapping[str, Array]
 ) -> str | None:
     """Return the only column of text with different values, like file names in any language."""
-    described = find_known(names, OTHER_NAMES)
+    excluded = {*taken, *find_known(names, OTHER_NAMES)}
     found = []
     for name in names:
-        values = sample[name].tolist()
-        if name in taken or name in described or sample[name].dtype.kind != "O":
+        if name in excluded or sample[name].dtype.kind != "O":
             continue
+        values = sample[name].tolist()
         texts = {
             value for value in values if isinstance(value, str) and re.fullmatch(r"\S+", value)
         }

@@ -159,7 +159,7 @@ class Ensemble:
                 parts.append(part)
                 deviation = max(deviation, own)
             except ValueError:
-                invalid = self.values.row_errors(source, block, source.class_names)
+                invalid = self.values.row_errors(source, block, source.class_names, first=not skip)
                 if not invalid:
                     raise
                 row = min(invalid)

@@ -127,9 +127,14 @@ class LabelValues(ValueOptions):
         return np.clip(values, 0, 1), 0.0
 
     def row_errors(
-        self, source: Source, block: Block, class_names: tuple[str, ...] | None
+        self,
+        source: Source,
+        block: Block,
+        class_names: tuple[str, ...] | None,
+        *,
+        first: bool = False,
     ) -> dict[int, str]:
-        """Return what is wrong with each invalid row of a block that has some."""
+        """Return what is wrong with each invalid row of a block, or with the first one."""
         names = class_names or tuple(str(k) for k in range(block.values.shape[2]))
         values = block.values.astype(np.float64)
         if not self.is_logits(source):
@@ -138,7 +143,7 @@ class LabelValues(ValueOptions):
         if not self.is_logits(source):
             bad |= (values < -EXACT) | (values > 1 + EXACT)
         found: dict[int, str] = {}
-        for i in np.flatnonzero(bad.any(axis=(1, 2))).tolist():
+        for i in np.flatnonzero(bad.any(axis=(1, 2)))[: 1 if first else None].tolist():
             found[i] = block.errors.get(i) or self._describe(values[i], bad[i], names)
         return found
 

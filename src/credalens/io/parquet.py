@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -31,6 +32,8 @@ arrow_parquet = require("pyarrow.parquet", "cli")
 
 #: Bytes of a column that are read ahead. Without a limit pyarrow reads a whole row group.
 READ_AHEAD = 1 << 20
+#: Most files of a dataset of which each is a partition of its own.
+MANY_FILES = 256
 
 
 def open_parquet(path: str) -> Any:
@@ -138,15 +141,28 @@ class ParquetSource(Source):
                 yield from slice_blocks(blocks, first - before, last - before)
 
     def _between(self, start: int, stop: int) -> list[_File]:
-        return [f for f in self._files if max(start, f.start) < min(stop, f.stop)]
+        # Not a loop over all files: it would take quadratic time for a partition per file.
+        first = bisect_right(self._files, start, key=lambda f: f.start) - 1
+        last = bisect_left(self._files, stop, key=lambda f: f.start)
+        return [f for f in self._files[max(first, 0) : last] if start < f.stop and start < stop]
 
     def partition_bounds(self, rows: int) -> list[int] | None:
-        """Return bounds between files, and between the row groups of large files."""
-        bounds = [0]
+        """Return bounds between files, and between the row groups of large files.
+
+        Of thousands of small files, several form a partition, because a task takes longer than
+        they do.
+        """
+        together = -(-len(self._files) // MANY_FILES)
+        bounds, files = [0], 0
         for file in self._files:
             inside = merge_bounds(accumulate(file.groups, initial=0), rows)
-            bounds.extend(file.start + end for end in inside[1:])
-        return bounds
+            if files and (files == together or file.stop - bounds[-1] > rows):
+                bounds.append(file.start)
+                files = 0
+            files += 1
+            if len(inside) > 2:
+                bounds.extend(file.start + end for end in inside[1:-1])
+        return [*bounds, self._files[-1].stop]
 
     def restrict(self, start: int, stop: int) -> Source:
         """Return a source with only the files that contain the rows ``start:stop``."""

@@ -40,13 +40,18 @@ class RealValues(ValueOptions):
         return np.asarray(bad)
 
     def row_errors(
-        self, source: Source, block: Block, class_names: tuple[str, ...] | None
+        self,
+        source: Source,
+        block: Block,
+        class_names: tuple[str, ...] | None,
+        *,
+        first: bool = False,
     ) -> dict[int, str]:
-        """Return what is wrong with each invalid row of a block that has some."""
+        """Return what is wrong with each invalid row of a block, or with the first one."""
         names = class_names or tuple(str(k) for k in range(block.values.shape[2]))
         values = block.values.astype(np.float64)
         found: dict[int, str] = {}
-        for i in np.flatnonzero(self._invalid(values)).tolist():
+        for i in np.flatnonzero(self._invalid(values))[: 1 if first else None].tolist():
             found[i] = block.errors.get(i) or self._describe(values[i], names)
         return found
 

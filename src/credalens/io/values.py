@@ -120,9 +120,14 @@ class ValueOptions:
             )
 
     def row_errors(
-        self, source: Source, block: Block, class_names: tuple[str, ...] | None
+        self,
+        source: Source,
+        block: Block,
+        class_names: tuple[str, ...] | None,
+        *,
+        first: bool = False,
     ) -> dict[int, str]:
-        """Return what is wrong with each invalid row of a block that has some."""
+        """Return what is wrong with each invalid row of a block, or with the first one."""
         values = self._rescaled(source, block.values).astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             suspect = ~np.isfinite(values).all(axis=(1, 2))
@@ -138,6 +143,8 @@ class ValueOptions:
                 self.convert(source, block.values[i : i + 1])
             except ValueError:
                 found[i] = block.errors.get(i) or describe.row(i)
+                if first:
+                    break
         return found
 
 
