@@ -34,6 +34,7 @@ SUITES = {
     "validity": "Validity",
     "large_label_spaces": "Large label spaces and truncated predictions",
     "real_line": "Real-valued targets",
+    "files": "From files to files",
     "dense_predictions": "Segmentation maps",
     "service": "Scoring service, on the loopback interface",
     "monitoring": "Monitoring",
