@@ -88,7 +88,8 @@ def _answers(record):
     rows = []
     for what, kind, measures in GROUPS:
         cells = [cell for cell in record["cells"] if _belongs(cell, kind, measures)]
-        rows.append([what, kind, *_batches(cells), *_single(cells)])
+        if cells:  # a run may have some cases only
+            rows.append([what, kind, *_batches(cells), *_single(cells)])
     head = ["measures", "set", f"sizes with N >= {BATCH} in which credalens is the fastest",
             "median ratio to the fastest other", "smallest", "single instance, credalens",
             "fastest other"]  # fmt: skip
@@ -109,6 +110,8 @@ def _best(cell):
 def _batches(cells):
     ratios = [ratio(cell, _best(cell)) for cell in cells
               if cell["size"][0] >= BATCH and _best(cell)]  # fmt: skip
+    if not ratios:
+        return "", "", ""
     wins = sum(r > 1 for r in ratios)
     return (f"{wins} of {len(ratios)}", f"{number(float(np.median(ratios)))}x",
             f"{number(min(ratios), 2)}x")  # fmt: skip
