@@ -91,6 +91,8 @@ def test_a_state(files):
 
 def test_refusals(files):
     assert "has no column 'site'" in run("reference.parquet", "same.csv", "--by", "site", code=2)
+    text = run("reference.parquet", "same.csv", "--late", "other.parquet", code=2)
+    assert "--late: there is no guarantee to test" in text
     write(files / "policy.csv")
     text = run("reference.parquet", "same.csv", "--policy", "policy.csv", code=2)
     assert "policy.csv: is not JSON" in text

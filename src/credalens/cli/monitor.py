@@ -228,6 +228,11 @@ class _Run:
     def _read(self, name: str, empty: "ScoreSketch", scores: bool = True) -> "ScoreSketch":
         from credalens.monitor.score_files import read_sketch
 
+        if not (scores or empty.targets):
+            raise ValueError(
+                "--late: there is no guarantee to test; pass a --policy with one, or "
+                "--target-accuracy"
+            )
         with progress(f"reading {name}", self.common.quiet, rows=True) as update:
             return read_sketch(name, empty, scores=scores, progress=lambda rows: update(rows, None))
 
