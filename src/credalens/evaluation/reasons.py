@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from credalens._backend import Array
-from credalens.distances import Distance, as_distance
+from credalens import _kernels
+from credalens._backend import DEFAULT_THREADS, Array
+from credalens.distances import Distance, TotalVariation, as_distance
 from credalens.evaluation.kinds import KINDS, REVIEW_THRESHOLD, Rule, make_rule
 from credalens.evaluation.likelihood import member_array
 from credalens.measures import Interval, quantify
-
-#: Largest number of differences for which all pairs of members are compared at once.
-ONE_PASS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -155,16 +153,15 @@ def widest_pairs(points: Array, distance: Distance) -> list[list[int] | None]:
 
     None where all members are equal. Members that are NaN are missing.
     """
-    n, M, K = points.shape
+    n, M, _ = points.shape
     rows = points.astype(np.float64)
     missing = np.isnan(rows[:, :, 0])
-    if 0 < n * M * M * K <= ONE_PASS and not missing.any():
-        distances = np.tril(distance.between(rows[:, :, None], rows[:, None]), -1).reshape(n, -1)
-        first = distances.argmax(axis=1)
-        return [
-            [m % M, m // M] if d > 0 else None
-            for m, d in zip(first.tolist(), distances[np.arange(n), first].tolist(), strict=True)
-        ]
+    if type(distance) is TotalVariation and n and not missing.any():
+        widest, pairs = np.empty(n), np.empty((n, 2), np.int64)
+        rows = np.ascontiguousarray(rows)
+        _kernels.closed_forms(rows, None, None, widest, None, DEFAULT_THREADS, pairs=pairs)
+        each = zip(widest.tolist(), pairs.tolist(), strict=True)
+        return [pair if most > 0 else None for most, pair in each]
     rows[missing] = 1 / rows.shape[2]
     widest, pairs = np.zeros(n), np.full((n, 2), -1)
     for m in range(1, M):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -19,8 +18,7 @@ _NAMES = re.compile(r"^(members|logits)\b")
 _notes = threading.local()
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """The body of a response, its type, and how many rows are kept and handed over."""
 
     body: bytes

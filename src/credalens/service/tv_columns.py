@@ -5,6 +5,7 @@ For one row, the general path takes ten times as long: it creates a set, and arr
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,24 @@ from credalens.sets.hull import FUSED_CHECK_TOLERANCE
 
 #: The columns of total variation, in the order of the kernel's outputs.
 NAMES = ("tv_total", "tv_aleatoric_lower", "tv_aleatoric_upper", "tv_epistemic")
+_FLOAT64 = np.dtype(np.float64)
 _ACTIONS = {True: KEEP, False: HAND_OVER}
+
+
+_Outputs = tuple[Array, tuple[Array, Array, Array, Array, Array], NDArray[np.int64]]
+
+
+def _outputs(n: int) -> _Outputs:
+    """Return the measures ``(4, n)``, the outputs of the kernel that they are part of, the vote."""
+    found = np.empty((5, n))
+    return found[:4], (found[0], found[1], found[2], found[3], found[4]), np.empty(n, np.int64)
+
+
+class _Buffers(threading.local):
+    """The outputs for one row, of each thread."""
+
+    def __init__(self) -> None:
+        self.one = _outputs(1)
 
 
 class TotalVariationColumns:
@@ -30,6 +48,7 @@ class TotalVariationColumns:
         if not isinstance(rule, ThresholdRule):
             raise TypeError
         self._rule, self._kinds = rule, kinds
+        self._buffers = _Buffers()
         self._shape = policy.n_members, policy.n_classes
         self._column = NAMES.index(policy.column)
         limits = np.broadcast_to(rule.threshold, (policy.n_classes,))
@@ -49,25 +68,21 @@ class TotalVariationColumns:
         )
 
     def measures(self, values: Array) -> tuple[Array, NDArray[np.int64]] | None:
-        """Return the four measures ``(4, n)`` and the vote; None unless all rows are exact."""
-        if values.dtype != np.float64 or values.shape[1:] != self._shape:
+        """Return the four measures ``(4, n)`` and the vote; None unless all rows are exact.
+
+        For one row they are in buffers of the thread, which the next call overwrites.
+        """
+        flags = values.flags
+        if values.dtype != _FLOAT64 or values.shape[1:] != self._shape:
             return None
         n = len(values)
-        if not n or not values.flags.c_contiguous or not values.flags.aligned:
+        if not n or not flags.c_contiguous or not flags.aligned:
             return None
-        found, vote = np.empty((5, n)), np.empty(n, np.int64)
+        found, outputs, vote = self._buffers.one if n == 1 else _outputs(n)
         invalid = _kernels.tv_uncertainty(
-            values,
-            found[0],
-            found[1],
-            found[2],
-            found[3],
-            found[4],
-            DEFAULT_THREADS,
-            FUSED_CHECK_TOLERANCE,
-            vote,
+            values, *outputs, DEFAULT_THREADS, FUSED_CHECK_TOLERANCE, vote
         )
-        return None if invalid >= 0 else (found[:4], vote)
+        return None if invalid >= 0 else (found, vote)
 
     def one(self, found: Array, vote: NDArray[np.int64]) -> tuple[dict[str, Any], int]:
         """Return the columns of one row as numbers and texts, and the index of its kind."""
