@@ -714,3 +714,44 @@ def test_largest_entropy_and_mean_of_capacities(K):
             for order in itertools.permutations(range(K))
         )  # fmt: skip
         assert g @ p <= best + 1e-9
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_events_in_a_divergence(upper):
+    rng = np.random.default_rng(0)
+    n = 2000
+    mass = np.maximum(rng.random(n) ** rng.choice([1, 3, 9], n), 1e-12)
+    mass = np.where(rng.random(n) < 0.5, mass, 1 - mass)
+    rest, radius = 1 - mass, 10.0 ** rng.uniform(-10, 1, n)
+    bound, half = np.full(n, np.nan), np.full(n, np.nan)
+    _kernels.event_bounds(mass, rest, radius, upper, bound, 3)
+    _kernels.event_bounds(mass / 2, rest / 2, radius, upper, half, 1)
+    assert_array_equal(half, bound)
+    favoured = mass if upper else rest
+    reached = radius >= -np.log(favoured)
+    assert 100 < reached.sum() < 1900
+    assert_array_equal(bound[reached], float(upper))
+    p, a, b, r = (x[~reached] for x in (bound, mass, rest, radius))
+    assert ((p > a) if upper else (p < a)).all()
+    # The divergence of the bound is the radius, up to rounding of the bound.
+    slope = np.abs(np.log(p / a) - np.log((1 - p) / b))
+    error = np.abs(p * np.log(p / a) + (1 - p) * np.log1p((a - p) / b) - r)
+    assert (error <= 1e-15 * slope + 4e-15 * (1 + slope)).all()
+
+
+def test_events_at_the_ends():
+    cases = [  # mass, rest, radius, lower, upper
+        (0.3, 0.7, 0.0, 0.3, 0.3), (0.3, 0.7, np.inf, 0.0, 1.0), (0.0, 1.0, 5.0, 0.0, 0.0),
+        (1.0, 0.0, 5.0, 1.0, 1.0), (0.0, 1.0, np.inf, 0.0, 1.0), (0.5, 0.5, 0.7, 0.0, 1.0),
+        (1e-300, 1.0, 1.0, 0.0, None), (1.0, 1e-300, 1.0, None, 1.0),
+    ]  # fmt: skip
+    mass, rest, radius = (np.array(x, float) for x in list(zip(*cases, strict=True))[:3])
+    for upper in (False, True):
+        bound = np.full(len(cases), np.nan)
+        _kernels.event_bounds(mass, rest, radius, upper, bound, 1)
+        for found, case in zip(bound, cases, strict=True):
+            if case[3 + upper] is not None:
+                assert found == pytest.approx(case[3 + upper], abs=1e-15)
+        assert ((bound >= 0) & (bound <= 1)).all()
+    # A rare event of probability p: p ln(p / 1e-300) is about 1.
+    assert bound[6] * math.log(bound[6] / 1e-300) == pytest.approx(1, abs=2e-3)

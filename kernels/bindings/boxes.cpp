@@ -1,5 +1,6 @@
 #include "bindings/arguments.hpp"
 #include "boxes/boxes.hpp"
+#include "boxes/event_bounds.hpp"
 #include "boxes/neighbourhoods.hpp"
 #include "boxes/reachable_bounds.hpp"
 
@@ -62,6 +63,15 @@ void bind_boxes(nb::module_& m) {
                         threads);
         },
         "low"_a, "high"_a, "value"_a, "threads"_a);
+
+    m.def(
+        "event_bounds",
+        [](Vector mass, Vector rest, Vector radius, bool upper, Out1 bound, int threads) {
+            nb::gil_scoped_release release;
+            event_bounds(mass.data(), rest.data(), radius.data(), mass.shape(0), upper,
+                         bound.data(), threads);
+        },
+        "mass"_a, "rest"_a, "radius"_a, "upper"_a, "bound"_a, "threads"_a);
 
     m.def(
         "box_tv",

@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from credalens._backend import Array
+from credalens import _kernels
+from credalens._backend import DEFAULT_THREADS, Array
 
 #: Iterations of the safeguarded Newton method; 5 to 8 are usual, bisection alone takes 60.
 MAX_STEPS = 100
@@ -135,11 +136,13 @@ def event_bound(mass: Array, rest: Array, radius: Array, *, upper: bool) -> Arra
     upper : bool
         Whether to return the largest probability.
     """
-    pair = np.stack([mass, rest], axis=-1).reshape(-1, 2)
-    pair /= pair.sum(axis=1, keepdims=True)
-    limit = np.broadcast_to(radius, mass.shape).ravel()
-    side = np.array([1.0, 0.0] if upper else [0.0, 1.0])
-    return tilted(pair, side, limit)[0][:, 0].reshape(mass.shape)
+    events, others, limits = (
+        np.ascontiguousarray(np.broadcast_to(x, mass.shape), np.float64).reshape(-1)
+        for x in (mass, rest, radius)
+    )
+    bound = np.empty(mass.size)
+    _kernels.event_bounds(events, others, limits, upper, bound, DEFAULT_THREADS)
+    return bound.reshape(mass.shape)
 
 
 def smallest_maximum(center: Array, radius: Array) -> tuple[Array, Array]:
