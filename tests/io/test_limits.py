@@ -6,6 +6,7 @@ import json
 import resource
 import struct
 import zipfile
+import zlib
 
 import numpy as np
 import pyarrow as pa
@@ -262,3 +263,15 @@ def test_hdf5(tmp_path, few_bytes):
                                    compression="gzip")  # fmt: skip
         data.id.write_direct_chunk((0, 0), b"few")
     refused(tmp_path / "d.h5", "a chunk .* of probs needs")
+
+
+def test_a_chunk_of_hdf5_that_becomes_larger_than_its_values(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    members = predictions(12)[0]
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        data = file.create_dataset("probs", data=members, chunks=(4, 3, 3), compression="gzip")
+        (chunk,) = open_ensemble([str(tmp_path / "a.h5")]).chunks()
+        assert np.array_equal(chunk.members, members)
+        noise = np.random.default_rng(0).bytes(1 << 17)
+        data.id.write_direct_chunk((4, 0, 0), zlib.compress(noise + bytes(1 << 24)))
+    refused(tmp_path / "a.h5", r"the chunk \(1, 0, 0\) has \d+ bytes for values of 288 bytes")

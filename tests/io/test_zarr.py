@@ -151,3 +151,21 @@ def test_a_chunk_above_the_limit(tmp_path, monkeypatch):
     content["shape"][0] = content["chunk_grid"]["configuration"]["chunk_shape"][0] = 1 << 32
     (path / "zarr.json").write_text(json.dumps(content))
     refused(path, "a chunk .* needs 288G of memory")
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_chunk_that_becomes_larger_than_its_values(codec, version, tmp_path):
+    """Zarr decompresses all of a chunk before it looks at its size."""
+    numcodecs = pytest.importorskip("numcodecs")
+    compressor = {"gzip": numcodecs.GZip(), "zstd": numcodecs.Zstd()}[codec]
+    own = compressor if version == 2 else {"name": codec, "configuration": {"level": 1}}
+    if version == 3 and codec == "zstd":
+        own["configuration"]["checksum"] = False
+    path = write(tmp_path / "a.zarr", predictions(10)[0], version, compressors=own)
+    chunk = path / ("1.0.0" if version == 2 else "c/1/0/0")
+    noise = np.random.default_rng(0).bytes(1 << 17)  # of more bytes than a chunk can need
+    chunk.write_bytes(compressor.encode(noise + bytes(1 << 24)))
+    with pytest.raises(
+        PredictionFileError, match=r"the chunk \(1, 0, 0\) has \d+ bytes for values"
+    ):
+        list(open_ensemble([str(path)]).chunks(rows=3))

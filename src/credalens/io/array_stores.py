@@ -20,6 +20,7 @@ from credalens._extras import require
 from credalens.io.limits import check_memory, check_stored
 from credalens.io.npy import NpyReader
 from credalens.io.source import raise_file_error
+from credalens.io.stored_chunks import checked_reader
 from credalens.io.streams import ByteStream
 from credalens.io.zarr_metadata import check_metadata, missing_chunk
 
@@ -177,7 +178,15 @@ class ZarrStore(ArrayStore):
 
     def reader(self, stack: ExitStack, name: str, axis: int, start: int) -> Reader:
         """Return a function that reads ranges, see `ArrayStore.reader`."""
-        return _slicer(self._array(name), axis)
+        array = self._array(name)
+        read, dtype = _slicer(array, axis), np.dtype(array.dtype)
+        if dtype.kind not in "fiub":
+            return read
+        encode, folder = array.metadata.encode_chunk_key, Path(self.path, name)
+        return checked_reader(
+            self.path, read, array.shape, _stored_chunks(array), axis, dtype.itemsize,
+            lambda index: os.path.getsize(folder / encode(index)),
+        )  # fmt: skip
 
     def chunk_rows(self, name: str, axis: int) -> int:
         """Return how many rows are stored together."""
@@ -229,8 +238,18 @@ class Hdf5Store(ArrayStore):
             size = math.prod(dataset.chunks) * dataset.dtype.itemsize
             check_memory(self.path, f"a chunk {dataset.chunks} of {name}", size)
         if self._h5py.check_string_dtype(dataset.dtype) is not None:
-            dataset = dataset.asstr()
-        return _slicer(dataset, axis)
+            return _slicer(dataset.asstr(), axis)
+        read, chunks = _slicer(dataset, axis), dataset.chunks
+        if chunks is None or dataset.is_virtual:
+            return read
+
+        def stored(index: tuple[int, ...]) -> int:
+            first = tuple(i * chunk for i, chunk in zip(index, chunks, strict=True))
+            return int(dataset.id.get_chunk_info_by_coord(first).size)
+
+        return checked_reader(
+            self.path, read, dataset.shape, chunks, axis, dataset.dtype.itemsize, stored
+        )
 
     def chunk_rows(self, name: str, axis: int) -> int:
         """Return how many rows are stored together."""

@@ -66,8 +66,11 @@ def _stream(file: IO[bytes]) -> Iterator[int]:
         if not metadata:
             return
         yield at
-        length = _field(metadata, _root(metadata), BODY_LENGTH)
-        at = body + (struct.unpack_from("<q", metadata, length)[0] if length else 0)
+        field = _field(metadata, _root(metadata), BODY_LENGTH)
+        length = struct.unpack_from("<q", metadata, field)[0] if field else 0
+        if length < 0:
+            raise struct.error("size of a body")
+        at = body + length
 
 
 def _blocks(file: IO[bytes]) -> Iterator[int]:

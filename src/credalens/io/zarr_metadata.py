@@ -6,11 +6,12 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from credalens.io.source import raise_file_error
+from credalens.io.stored_chunks import chunk_indices
 
 #: Files of metadata, of both versions of the format.
 FILES = ("zarr.json", ".zarray", ".zgroup", ".zmetadata")
@@ -108,15 +109,5 @@ def missing_chunk(folder: Path, array: Any, chunks: Sequence[int]) -> str | None
         for parent, _, names in os.walk(folder)
         for name in names
     }
-    keys = map(array.metadata.encode_chunk_key, _indices(sizes))
+    keys = map(array.metadata.encode_chunk_key, chunk_indices(sizes))
     return next((key for key in keys if key not in found), None)
-
-
-def _indices(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield all indices in order, one at a time: a shape may state any number of them."""
-    if not sizes:
-        yield ()
-        return
-    for i in range(sizes[0]):
-        for rest in _indices(sizes[1:]):
-            yield (i, *rest)
