@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(filter-out %.md,$(wildcard kernels/* kernels/*/*)) pyproject.toml
 JOBS ?= 2
 
-.PHONY: demo test test-fast test-torch lint bench docs dist sbom sanitize portable clean
+.PHONY: demo test test-fast test-torch fuzz lint bench docs dist sbom sanitize portable clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/credalens demo
@@ -20,6 +20,12 @@ test-fast: $(VENV)/.ready
 test-torch: $(VENV)-torch/.ready
 	$(VENV)-torch/bin/python -m pytest -n $(JOBS) -k "torch or jax" tests src/credalens/predictors/torch \
 	  docs/tutorials/pytorch.md
+
+# Damaged and enormous files, killed and interrupted runs; `make fuzz SEED=1 FUZZ_SECONDS=60` for others.
+SEED ?= 0
+FUZZ_SECONDS ?= 600
+fuzz: $(VENV)/.ready
+	$(BIN)/python tests/fuzzing.py --seconds $(FUZZ_SECONDS) --seed $(SEED)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
