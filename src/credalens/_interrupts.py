@@ -87,9 +87,12 @@ def _write_line() -> None:
 
 
 def _report_uncaught(kind: Any, error: Any, trace: Any) -> None:
-    if issubclass(kind, KeyboardInterrupt):
-        _write_line()
-        exit_now()
+    cause = error
+    while cause is not None:  # Python wraps what is raised while a class is created
+        if isinstance(cause, KeyboardInterrupt):
+            _write_line()
+            exit_now()
+        cause = cause.__cause__ or cause.__context__
     sys.__excepthook__(kind, error, trace)
 
 

@@ -72,6 +72,22 @@ def test_two_interrupts_while_rows_are_scored(tmp_path, name, seconds):
     call("score", tmp_path / "a.npy", "-o", tmp_path / name, "--measures", "tv")
 
 
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "RuntimeError"])
+def test_an_interrupt_that_python_wraps_is_one_line(error):
+    script = f"""
+import sys
+sys.argv[0] = "credalens"
+import credalens
+try:
+    raise KeyboardInterrupt
+except KeyboardInterrupt as interrupt:
+    raise {error} from interrupt
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                           timeout=100)  # fmt: skip
+    assert (found.returncode, found.stderr) == (130, "credalens: interrupted\n")
+
+
 def test_a_program_that_imports_the_library_keeps_its_handler():
     script = """
 import signal
