@@ -135,6 +135,36 @@ def test_merged_sketches_are_that_of_all_rows():
         assert whole.groups[site].rows == (data["site"] == site).sum()
 
 
+@pytest.mark.parametrize(
+    "site",
+    [
+        np.arange(300) % 7 + 900_000,
+        np.ma.MaskedArray(np.arange(300) % 5, np.arange(300) % 3 == 0),
+        np.array(["b", "a", "c"])[np.arange(300) % 3],
+    ],
+    ids=["large numbers", "missing", "texts"],
+)
+def test_groups_by_their_definition(site):
+    from credalens.monitor.score_files import _integers
+
+    data = table()
+    given = site
+    if site.dtype.kind == "i" and not np.ma.isMaskedArray(site):
+        given = _integers(site)
+    sketch = sketch_of({**data, "site": given}, by="site")
+    texts = ["(none)" if one is None else str(one) for one in site.tolist()]
+    assert set(sketch.groups) == set(texts)
+    for name, group in sketch.groups.items():
+        rows = np.array([one == name for one in texts])
+        expected = Histogram()
+        expected.add(data["tv_epistemic"][rows])
+        found = group.histograms["tv_epistemic"].table()
+        assert [one.tolist() for one in found] == [one.tolist() for one in expected.table()]
+        classes, counts = np.unique(data["prediction"][rows], return_counts=True)
+        assert group.votes == dict(zip(classes.tolist(), counts.tolist(), strict=True))
+        assert group.rows == rows.sum()
+
+
 @pytest.mark.parametrize("name", ["threshold", "by class", "labels", "abstain", "costs"])
 def test_the_kept_rows_are_those_of_the_policy(name):
     from credalens.policy.application import PreparedColumns

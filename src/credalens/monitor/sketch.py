@@ -24,6 +24,8 @@ from credalens.policy import Policy
 
 #: Most groups of rows that are compared with the reference.
 MOST_GROUPS = 200
+#: Name of the group of rows without one.
+_NO_GROUP = "(none)"
 
 
 @dataclass(eq=False)
@@ -149,16 +151,31 @@ class ScoreSketch:
             self._add_group("", values, votes, kept)
             return
         groups = as_coded(columns[self.by], self.by)
-        names = [*map(str, groups.names.tolist()), "(none)"]
-        for code in np.unique(groups.codes).tolist():
-            rows = groups.codes == code
+        codes = np.asarray(groups.codes)
+        present = np.arange(-1, len(groups.names))
+        if len(present) > np.iinfo(np.int16).max:
+            present, codes = np.unique(codes, return_inverse=True)
+        else:
+            codes = codes + 1
+        counts = np.bincount(codes, minlength=len(present))
+        names = {
+            i: str(groups.names[present[i]]) if present[i] >= 0 else _NO_GROUP
+            for i in np.flatnonzero(counts).tolist()
+        }
+        self._check_groups(set(names.values()))
+        # Stable sorting of 16-bit integers takes linear time.
+        order = np.argsort(codes.astype(np.int16), kind="stable")
+        values = {name: column[order] for name, column in values.items()}
+        ends = np.cumsum(counts)
+        for code, name in names.items():
+            start, end = int(ends[code] - counts[code]), int(ends[code])
+            rows = order[start:end]
             self._add_group(
-                names[code],
-                {name: column[rows] for name, column in values.items()},
+                name,
+                {key: column[start:end] for key, column in values.items()},
                 None if votes is None else Coded(votes.codes[rows], votes.names),
                 None if kept is None else kept[rows],
             )
-        self._check_groups()
 
     def _add_group(self, name: str, values: dict[str, Any], votes: Coded | None, kept: Any) -> None:
         group = self.groups.setdefault(name, GroupCounts())
@@ -173,8 +190,8 @@ class ScoreSketch:
                 if count:
                     group.votes[str(label)] = group.votes.get(str(label), 0) + count
 
-    def _check_groups(self) -> None:
-        if len(self.groups) > MOST_GROUPS:
+    def _check_groups(self, names: set[str]) -> None:
+        if len({*self.groups, *names} - {_NO_GROUP}) > MOST_GROUPS:
             _validation.raise_invalid(
                 "by",
                 f"column {self.by!r} has more than {MOST_GROUPS} values",
@@ -221,7 +238,7 @@ class ScoreSketch:
         for name in dict.fromkeys([*self.groups, *other.groups]):
             none = GroupCounts()
             merged.groups[name] = self.groups.get(name, none) + other.groups.get(name, none)
-        merged._check_groups()
+        merged._check_groups(set())
         merged.outcomes = self.outcomes + other.outcomes
         return merged
 
