@@ -10,7 +10,8 @@ import typer
 from credalens.cli.command_context import echo, print_table
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
 from credalens.cli.policies import calibration_files, check_policy_file, policy_base, save_policy
-from credalens.cli.predictions import OpenPredictions, open_predictions, skipped_path
+from credalens.cli.predictions import OpenPredictions, open_predictions
+from credalens.cli.reading import skipped_path
 from credalens.cli.score import ScoreTask
 from credalens.cli.score_dask import EngineOptions, score_partitions
 

@@ -7,7 +7,8 @@ import typer
 
 from credalens.cli.command_context import echo, note, print_table
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
-from credalens.cli.predictions import open_predictions, skipped_path, write_skipped
+from credalens.cli.predictions import open_predictions, write_skipped
+from credalens.cli.reading import skipped_path
 
 if TYPE_CHECKING:
     from credalens.evaluation.diagnosis import MemberDiagnosis

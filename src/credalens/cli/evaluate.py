@@ -19,7 +19,8 @@ from credalens.cli.options import (
     examples,
 )
 from credalens.cli.policies import check_repair, load_policy
-from credalens.cli.predictions import open_predictions, skipped_path, write_skipped
+from credalens.cli.predictions import open_predictions, write_skipped
+from credalens.cli.reading import skipped_path
 from credalens.cli.regression import RegressionOptions
 
 if TYPE_CHECKING:

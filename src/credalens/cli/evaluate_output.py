@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from credalens.cli.command_context import echo, print_table
-from credalens.cli.predictions import skipped_path
+from credalens.cli.reading import skipped_path
 
 if TYPE_CHECKING:
     from credalens.cli.evaluate import Evaluation

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from credalens.cli.command_context import echo, note, print_table, progress
 from credalens.cli.evaluate_output import METRIC_LABELS
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions
-from credalens.cli.predictions import skipped_path, write_skipped
+from credalens.cli.predictions import write_skipped
+from credalens.cli.reading import skipped_path
 from credalens.cli.regression import RegressionOptions, labelled_columns, open_regression
 
 if TYPE_CHECKING:

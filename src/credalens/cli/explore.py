@@ -9,12 +9,8 @@ import typer
 
 from credalens.cli.command_context import note
 from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, examples
-from credalens.cli.predictions import (
-    OpenPredictions,
-    open_predictions,
-    skipped_path,
-    write_skipped,
-)
+from credalens.cli.predictions import OpenPredictions, open_predictions, write_skipped
+from credalens.cli.reading import skipped_path
 
 if TYPE_CHECKING:
     from credalens.explore.page import Row

@@ -14,7 +14,8 @@ from credalens.cli.options import (
     MeasureOptions,
     changed_options,
 )
-from credalens.cli.predictions import skipped_path, write_skipped
+from credalens.cli.predictions import write_skipped
+from credalens.cli.reading import skipped_path
 
 if TYPE_CHECKING:
     from credalens.io.language.reading import Records

@@ -72,7 +72,7 @@ class Inputs(ReadingOptions):
 
         A list of skipped rows must not overwrite another file either.
         """
-        from credalens.cli.predictions import skipped_path
+        from credalens.cli.reading import skipped_path
         from credalens.io.formats import DROPPED_COLUMNS
         from credalens.io.output import check_not_inputs, check_own_table
 

@@ -16,12 +16,8 @@ from credalens.cli.options import (
     ReviewThreshold,
     examples,
 )
-from credalens.cli.predictions import (
-    OpenPredictions,
-    open_predictions,
-    skipped_path,
-    write_skipped,
-)
+from credalens.cli.predictions import OpenPredictions, open_predictions, write_skipped
+from credalens.cli.reading import skipped_path
 
 if TYPE_CHECKING:
     from credalens.distances import Distance

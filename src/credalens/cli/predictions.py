@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from credalens.cli.command_context import note, progress
 from credalens.cli.options import CommonOptions, Inputs, MeasureOptions
+from credalens.cli.reading import skipped_path
 
 if TYPE_CHECKING:
     from credalens.engine.job import PartitionResult
@@ -254,13 +255,6 @@ def _describe(ensemble: "Ensemble", common: CommonOptions) -> None:
     if len(ensemble.names) == 1:
         note("credalens: warning: there is only one model, so epistemic uncertainty is 0; pass "
              "the files of all models", common.quiet)  # fmt: skip
-
-
-def skipped_path(output: Path | None) -> Path:
-    """Return the file that lists the rows skipped in `output`."""
-    if output is None:
-        return Path("credalens.skipped.csv")
-    return output.with_name(f"{output.stem}.skipped.csv")
 
 
 def write_skipped(skipped: list[Any], path: Path) -> None:

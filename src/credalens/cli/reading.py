@@ -20,6 +20,13 @@ DEPENDS = (
 )  # fmt: skip
 
 
+def skipped_path(output: Path | None) -> Path:
+    """Return the file that lists the rows skipped in `output`."""
+    if output is None:
+        return Path("credalens.skipped.csv")
+    return output.with_name(f"{output.stem}.skipped.csv")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
     """Options that several commands share: what the prediction files contain."""

@@ -8,12 +8,8 @@ import typer
 
 from credalens.cli.command_context import note, progress
 from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, ReviewThreshold, examples
-from credalens.cli.predictions import (
-    OpenPredictions,
-    open_predictions,
-    skipped_path,
-    write_skipped,
-)
+from credalens.cli.predictions import OpenPredictions, open_predictions, write_skipped
+from credalens.cli.reading import skipped_path
 from credalens.distances import NAMES
 
 if TYPE_CHECKING:

@@ -13,13 +13,8 @@ from credalens.cli.language import LanguageOptions, score_tokens
 from credalens.cli.multilabel import MultilabelOptions, open_multilabel
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions, examples
 from credalens.cli.policies import load_policy, policy_columns, with_class_order
-from credalens.cli.predictions import (
-    OpenPredictions,
-    note_skipped,
-    open_predictions,
-    skipped_path,
-    write_skipped,
-)
+from credalens.cli.predictions import OpenPredictions, note_skipped, open_predictions, write_skipped
+from credalens.cli.reading import skipped_path
 from credalens.cli.regression import RegressionOptions, open_regression
 from credalens.cli.score_dask import EngineOptions, score_partitions
 

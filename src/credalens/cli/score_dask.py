@@ -9,7 +9,8 @@ import typer
 
 from credalens.cli.command_context import note, progress
 from credalens.cli.options import CommonOptions, EnsembleInputs, MeasureOptions
-from credalens.cli.predictions import note_skipped, open_predictions, skipped_path
+from credalens.cli.predictions import note_skipped, open_predictions
+from credalens.cli.reading import skipped_path
 
 if TYPE_CHECKING:
     from credalens.engine.job import PartitionResult

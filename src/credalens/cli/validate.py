@@ -8,12 +8,8 @@ import typer
 from credalens.cli.command_context import echo, note, print_table
 from credalens.cli.options import CommonOptions, Inputs, MeasureOptions, examples
 from credalens.cli.policies import calibration_files, check_policy_file, policy_base, save_policy
-from credalens.cli.predictions import (
-    OpenPredictions,
-    open_predictions,
-    skipped_path,
-    write_skipped,
-)
+from credalens.cli.predictions import OpenPredictions, open_predictions, write_skipped
+from credalens.cli.reading import skipped_path
 
 if TYPE_CHECKING:
     from credalens._backend import Array
