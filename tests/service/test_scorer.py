@@ -188,7 +188,7 @@ def test_one_call_of_the_kernel_has_the_results_of_the_general_path(rule, names)
     readonly = P.copy()
     readonly.flags.writeable = False
     for which in ("handed_over", "all", "none"):
-        for rows in (P, readonly, P[:1], P[3], P[60], P[:, :, ::-1][:, :, ::-1]):
+        for rows in (P, readonly, P[:1], *P[::2], P[:, :, ::-1][:, :, ::-1]):
             first, second = fast(rows, which), general(rows, which)
             assert list(first) == list(second)
             for key, value in second.items():

@@ -103,10 +103,11 @@ def test_requests_that_have_arrived_are_answered_before_the_service_stops(tmp_pa
         text = running.request(path="/metrics")[1].decode()
         assert float(re.search(r"in_progress ([0-9.]+)", text)[1]) >= 2
         running.process.send_signal(number)
-        opened[4].sendall(rows[1000:])
         with suppress(OSError):  # the service may have closed a connection without a request
             opened[5].sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
             assert read_all(opened[5])[:13] in (b"", b"HTTP/1.1 200 ")
+        time.sleep(1)  # longer than connections without a request are kept
+        opened[4].sendall(rows[1000:])
         for connection in opened[:5]:
             head_of_answer, _, body = read_all(connection).partition(b"\r\n\r\n")
             assert head_of_answer.startswith(b"HTTP/1.1 200 ")
