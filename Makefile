@@ -135,6 +135,9 @@ $(VENV)/.sanitized: $(VENV)/.ready $(SOURCES)
 	touch $@
 
 $(VENV)/bin/python:
+	@$${CXX:-c++} --version >/dev/null 2>&1 || g++ --version >/dev/null 2>&1 || \
+	  clang++ --version >/dev/null 2>&1 || \
+	  { echo "make: no C++ compiler was found; install g++ or clang, or set CXX to its path"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet $(BUILD_TOOLS)

@@ -352,3 +352,20 @@ def test_a_missing_compiler_is_one_line_before_the_log(tmp_path):
     assert done.returncode == 1
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     assert lines[0].startswith("credalens: no working C++ compiler was found; install one (")
+
+
+@pytest.mark.skipif(not GITHUB.exists(), reason="not a checkout")
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_make_reports_a_missing_compiler_before_it_installs(tmp_path):
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "make", "gcc", "git"):
+        if found := shutil.which(name):
+            (tmp_path / "bin" / name).symlink_to(found)
+    done = subprocess.run(
+        ["make", "-C", str(GITHUB.parent), f"VENV={tmp_path}/venv", f"{tmp_path}/venv/bin/python"],
+        capture_output=True, text=True, timeout=60,
+        env={"PATH": str(tmp_path / "bin"), "CXX": "", "SHELL": "/bin/sh"},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "make: no C++ compiler was found; install g++ or clang" in done.stdout
+    assert not (tmp_path / "venv").exists()
