@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import credalens as cl
 from credalens.predictors import CredalEnsembleRegressor
+from credalens.predictors.predictive import LeafTargets
 
 X, y = load_diabetes(return_X_y=True)
 X, y, X_test, y_test = X[:200], y[:200], X[200:260], y[200:260]
@@ -137,7 +138,10 @@ def test_pipelines():
 
 
 def test_frozen_members_use_the_rows_that_fit_is_given():
-    ridge, forest = Ridge().fit(X_test, y_test), RandomForestRegressor(5).fit(X_test, y_test)
+    ridge, forest = (
+        Ridge().fit(X_test, y_test),
+        RandomForestRegressor(5, random_state=0).fit(X_test, y_test),
+    )
     model = CredalEnsembleRegressor(
         [FrozenEstimator(ridge), FrozenEstimator(Ridge(9.0).fit(X_test, y_test))],
         n_samples=len(y),
@@ -146,6 +150,19 @@ def test_frozen_members_use_the_rows_that_fit_is_given():
     assert_allclose(np.asarray(model.predict_credal(X_test[:1]).members)[0, 0], expected)
     leaves = CredalEnsembleRegressor([FrozenEstimator(forest)], n_samples=7).fit(X, y)
     assert np.isin(np.asarray(leaves.predict_credal(X_test).members), y).all()
+
+
+def test_leaves_without_training_targets_do_not_count():
+    leaves, targets = np.array([[1, 5], [1, 5], [2, 7]]), np.array([3.0, 1.0, 2.0])
+    forest = LeafTargets(leaves, targets, None, 2)
+    # The second tree does not know leaf 6, the first one does not know leaf 3.
+    assert forest.samples(np.array([[1, 6], [3, 7]])).tolist() == [[1, 3], [2, 2]]
+    everything = forest.samples(np.array([[0, 9]])).tolist()
+    assert everything == [np.quantile(targets, [0.25, 0.75], method="inverted_cdf").tolist()]
+    tree = LeafTargets(leaves[:, :1], targets, None, 2)
+    assert tree.samples(np.array([[1], [2], [9], [0]])).tolist() == [
+        [1, 3], [2, 2], *2 * everything
+    ]  # fmt: skip
 
 
 def test_identical_members_are_reported():

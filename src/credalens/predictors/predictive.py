@@ -141,27 +141,32 @@ class LeafTargets:
                 )
                 sums = part.sum(axis=1)
             parts.append(sparse.diags_array(1 / sums) @ part)
-        self._weights = sparse.vstack(parts, format="csr") / len(parts)
+        everything = own if own.any() else np.ones(len(y))
+        parts.append(sparse.csr_array((everything / everything.sum())[None]))
+        # The rows are the leaves of all trees, and all training targets.
+        self._weights = sparse.vstack(parts, format="csr")
         self._starts = np.cumsum([0, *(len(nodes) for nodes in self._columns)])
-        self._table = self._leaf_table() if len(parts) == 1 else None
+        self._table = self._leaf_table() if len(self._columns) == 1 else None
 
     def _leaf_table(self) -> Array:
-        """Return the samples of every leaf of a single tree."""
-        return np.concatenate(list(self._quantiles(sparse.eye_array(self._starts[-1]).tocsr())))
+        """Return the samples of every leaf of a single tree, and of all training targets."""
+        n_rows = self._weights.shape[0]
+        return np.concatenate(list(self._quantiles(sparse.eye_array(n_rows).tocsr())))
 
     def samples(self, leaves: Array) -> Array:
         """Return equally probable values ``(n, S)`` for the leaves ``(n, trees)`` of instances."""
-        n = len(leaves)
-        at = [
-            start + np.searchsorted(nodes, column)
-            for start, nodes, column in zip(self._starts, self._columns, leaves.T, strict=False)
-        ]
+        n, n_rows = len(leaves), self._weights.shape[0]
+        at = np.empty(leaves.shape, np.intp)
+        for t, nodes in enumerate(self._columns):
+            found = np.minimum(np.searchsorted(nodes, leaves[:, t]), len(nodes) - 1)
+            known = nodes[found] == leaves[:, t]
+            at[:, t] = np.where(known, self._starts[t] + found, n_rows - 1)
         if self._table is not None:
-            return np.asarray(self._table[at[0]])
-        rows = np.tile(np.arange(n), len(at))
-        chosen = sparse.csr_array(
-            (np.ones(len(rows)), (rows, np.concatenate(at))), shape=(n, int(self._starts[-1]))
-        )
+            return np.asarray(self._table[at[:, 0]])
+        counted = at < n_rows - 1
+        counted[~counted.any(axis=1), 0] = True
+        rows, trees = np.nonzero(counted)
+        chosen = sparse.csr_array((np.ones(len(rows)), (rows, at[rows, trees])), shape=(n, n_rows))
         return np.concatenate([*self._quantiles(chosen), np.empty((0, len(self._levels)))])
 
     def _quantiles(self, chosen: Any) -> Any:
@@ -169,9 +174,10 @@ class LeafTargets:
         step = max(1, BLOCK_ENTRIES // len(self._y))
         for start in range(0, chosen.shape[0], step):
             shares = np.cumsum((chosen[start : start + step] @ self._weights).toarray(), axis=1)
+            shares /= shares[:, -1:]
             # One search for all rows: each is moved to an interval of its own.
             offset = 2.0 * np.arange(len(shares))[:, None]
-            wanted = self._levels * shares[:, -1:] * (1 - 1e-12)
+            wanted = np.broadcast_to(self._levels * (1 - 1e-12), (len(shares), len(self._levels)))
             found = np.searchsorted((shares + offset).ravel(), (wanted + offset).ravel())
             found = found.reshape(wanted.shape) - len(self._y) * np.arange(len(shares))[:, None]
             yield self._y[np.clip(found, 0, len(self._y) - 1)]
