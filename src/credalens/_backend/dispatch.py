@@ -252,7 +252,7 @@ def set_function(
                         (kwargs.pop(first),) if first in kwargs else signature.bind(**kwargs).args
                     )
                 given = args[0]
-                if has_layout and not kwargs.keys().isdisjoint(LAYOUT):
+                if has_layout and ("axis" in kwargs or "class_axis" in kwargs):
                     axes = [kwargs.pop(name, None) for name in LAYOUT]
                     if axes != [None, None]:
                         given = arrange(given, *axes)
