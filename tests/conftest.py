@@ -1,6 +1,8 @@
 """Settings for the whole suite."""
 
+import signal
 import sys
+import threading
 import types
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +14,14 @@ pytest.register_assert_rewrite("odd_files", "browser")
 
 from backends import ArrayBackend  # noqa: E402
 from browser import CHROMIUM, FLAGS, Seen  # noqa: E402
+
+# Processes that tests start would inherit that this one ignores interrupts, as background processes
+# of a shell do.
+if (
+    threading.current_thread() is threading.main_thread()
+    and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run: a failure on one machine is a failure on all.
 settings.register_profile(

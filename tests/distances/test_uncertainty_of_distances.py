@@ -264,7 +264,9 @@ def test_order_and_dominance_on_hard_ensembles(name: str) -> None:
         assert (lower <= upper).all(), label
         assert (upper <= total + off).all(), label
         assert (epistemic <= total + off).all(), label
-        assert (error <= 1e-6).all() or M > 5 or name == "test functions", label
+        # The error covers the rounding of the result and of single-precision predictions.
+        solved = 1e-6 if P.dtype == np.float64 else 1e-6 + off
+        assert (error <= solved).all() or M > 5 or name == "test functions", label
         assert np.isfinite(error).all(), label
         if label in ("one member", "all equal", "uniform"):
             np.testing.assert_allclose(epistemic, 0, atol=1e-15)

@@ -56,7 +56,7 @@ MISSING = {
     "read_members(sys.argv[1] + '/a.safetensors')": ("ml_dtypes", "files"),
     "read_members(sys.argv[1] + '/a.pt')": ("torch", "torch"),
     "credalens.datasets.load_bundled('iris')": ("sklearn", "sklearn"),
-    "import credalens.engine.job": ("dask", "dask"),
+    "import credalens.engine.job": ("distributed", "dask"),
     "import credalens.engine.results": ("pyarrow", "cli"),
 }
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
-from credalens._backend import Array
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credalens._backend import Array, TensorT
 from credalens.measures.multilabel import label_bounds, over_instances
 
 
+@overload
+def decide_multilabel(members: TensorT, *, mask: Any = ...) -> TensorT: ...
+@overload
+def decide_multilabel(members: ArrayLike, *, mask: Any = ...) -> NDArray[np.bool_]: ...
 def decide_multilabel(members: Any, *, mask: Any = None) -> Any:
     """Return the Gamma-minimax prediction of several binary labels per instance.
 
