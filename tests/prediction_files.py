@@ -25,7 +25,7 @@ def call(*arguments, code=0, **options):
     if code:
         message = without_core_warning(done.stderr)
         assert done.stdout == ""
-        assert "Traceback" not in message
+        assert "Traceback" not in message, message
         assert message.startswith("credalens: ")
         assert len(message.splitlines()) == 1, message
     return done

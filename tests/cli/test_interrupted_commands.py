@@ -72,6 +72,37 @@ def test_two_interrupts_while_rows_are_scored(tmp_path, name, seconds):
     call("score", tmp_path / "a.npy", "-o", tmp_path / name, "--measures", "tv")
 
 
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 2.0])
+def test_interrupts_of_a_terminal_with_a_local_cluster(tmp_path, seconds):
+    pytest.importorskip("distributed")
+    psutil = pytest.importorskip("psutil")
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "a.npy", rng.dirichlet(np.ones(60), (60000, 4)).astype(np.float32))
+    arguments = command("score", "a.npy", "-o", "out", "--engine", "dask", "--workers", 2,
+                        "--measures", "hartley")  # fmt: skip
+    with subprocess.Popen(
+        arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        end = time.monotonic() + 100
+        while process.poll() is None and not psutil.Process(process.pid).children():
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        time.sleep(seconds)  # the workers start, or compute; a terminal interrupts them, too
+        while process.poll() is None and time.monotonic() < end:
+            os.killpg(process.pid, signal.SIGINT)  # ignored while they start
+            time.sleep(3)
+        out, message = process.communicate(timeout=100)
+    assert out == ""
+    assert "Traceback" not in message
+    assert "KeyboardInterrupt" not in message
+    if process.returncode == 0:  # it was finished before
+        assert "wrote 60000 rows" in message
+        return
+    assert process.returncode == 130, message
+    assert message.count("credalens: interrupted") == 1
+
+
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "RuntimeError"])
 def test_an_interrupt_that_python_wraps_is_one_line(error):
     script = f"""

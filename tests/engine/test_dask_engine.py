@@ -387,6 +387,15 @@ class TestResume:
 
 
 class TestWorkers:
+    def test_cores_are_counted_without_the_limits_of_workers(self, cluster, monkeypatch):
+        with distributed.Client(cluster) as client:
+            found = client.run(engine.worker_info)
+        for name in ("CREDALENS_NUM_THREADS", "OMP_NUM_THREADS"):
+            monkeypatch.delenv(name, raising=False)
+        assert {one.cores for one in found.values()} == {cl.get_num_threads()}
+        monkeypatch.setenv("OMP_NUM_THREADS", "1")
+        assert cl.get_num_threads() == 1
+
     def test_threads_are_shared(self, cluster):
         one = engine.WorkerInfo("a", 1, 8, 0)
         assert engine.threads_per_host({"x": one, "y": one, "z": one}) == {"a": 2}

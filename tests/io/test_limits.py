@@ -20,6 +20,17 @@ from credalens.io import limits, open_ensemble
 from credalens.io.formats import open_source
 from credalens.io.label_files import LabelOptions, read_labels
 from credalens.io.parquet import open_parquet
+from credalens.io.parquet_footer import (
+    COLUMN_METADATA,
+    COLUMNS,
+    LEVEL_HISTOGRAMS,
+    ROW_GROUPS,
+    SIZE_STATISTICS,
+    footer_size,
+    level_histograms,
+    merged_footer,
+    parse_footer,
+)
 from credalens.io.parquet_sizes import check_sizes
 from credalens.io.source import PredictionFileError, ReadOptions
 from prediction_files import call, predictions
@@ -117,6 +128,21 @@ def test_parquet_lists(tmp_path, monkeypatch):
     assert (tmp_path / "a.parquet").stat().st_size < 1 << 14
     monkeypatch.setenv(_memory.VARIABLE, "16M")
     refused(tmp_path / "a.parquet", r"'probs.list.element' has \d+ bytes in the file and needs 32M")
+
+
+def test_parquet_statistics_that_contradict_the_schema(tmp_path):
+    # pyarrow ends the process when it reads them.
+    path = tmp_path / "a.parquet"
+    table = pyarrow.table({"probs": [[0.2, 0.8], [0.5, 0.5]]})
+    pyarrow.parquet.write_table(table, path)
+    data = path.read_bytes()
+    footer = parse_footer(data)
+    assert list(level_histograms(footer)) == [(0, (2, 4))]
+    column = footer[ROW_GROUPS][1].values[0][COLUMNS][1].values[0]
+    statistics = column[COLUMN_METADATA][1][SIZE_STATISTICS][1]
+    statistics[LEVEL_HISTOGRAMS[1]][1].values.pop()
+    path.write_bytes(data[: -8 - footer_size(data)] + merged_footer([footer], [0]))
+    refused(path, r"has statistics of 3 levels in the column 'probs.list.element', which has 4")
 
 
 def test_parquet_lists_of_fixed_size(tmp_path, few_bytes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import logging
 import os
@@ -36,6 +37,8 @@ CONNECT_TIMEOUT, WORKER_TIMEOUT, LOST_TIMEOUT = 10, 25, 20
 #: again at that moment, it would not be restarted, and a job without workers would never end.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "1000 days"}
 THREADS = "CREDALENS_NUM_THREADS"
+#: Variables that limit the threads of a process; Dask sets the second one in its workers.
+LIMITS = (THREADS, "OMP_NUM_THREADS")
 
 
 @contextmanager
@@ -45,6 +48,7 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
     A local cluster has `workers` processes, one per core by default.
     """
     with ExitStack() as stack:
+        stack.enter_context(_without_logs())
         if scheduler is not None:
             if workers is not None:
                 raise ValueError("--workers: applies to a local cluster; leave out --scheduler")
@@ -54,8 +58,6 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
                 raise ValueError(
                     f"--scheduler: no scheduler responds at {scheduler}; check the address"
                 ) from error
-            # Dask logs tracebacks in addition to the errors that it raises.
-            stack.enter_context(distributed.utils.silence_logging_cmgr(logging.CRITICAL))
             yield stack.enter_context(client)
             return
         folder = stack.enter_context(
@@ -67,6 +69,20 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         cluster = start_cluster(workers or get_num_threads(), folder)
         stack.callback(close, cluster)
         yield stack.enter_context(distributed.Client(cluster))
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """Silence the tracebacks that Dask and its tasks log in addition to the errors they raise."""
+    logger = logging.getLogger("asyncio")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with distributed.utils.silence_logging_cmgr(logging.CRITICAL):
+            yield
+    finally:
+        gc.collect()  # errors of tasks are logged when these are deleted
+        logger.setLevel(before)
 
 
 @dataclass(frozen=True)
@@ -83,12 +99,12 @@ class WorkerInfo:
 def worker_info(dask_worker: Any) -> WorkerInfo:
     """Return the resources of the worker that runs this; called by Dask."""
     memory = dask_worker.memory_manager.memory_limit or distributed.system.MEMORY_LIMIT
-    limit = os.environ.pop(THREADS, None)  # count the cores, not an earlier limit
+    # Count the cores, not the limits of an earlier job and of Dask.
+    limits = {name: os.environ.pop(name) for name in LIMITS if name in os.environ}
     try:
         cores = get_num_threads()
     finally:
-        if limit is not None:
-            os.environ[THREADS] = limit
+        os.environ.update(limits)
     return WorkerInfo(socket.gethostname(), dask_worker.state.nthreads, cores, int(memory))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from credalens._extras import require
@@ -51,13 +54,30 @@ def start_cluster(n_workers: int, folder: str) -> Any:
         },
     }
     scheduler = {"cls": LocalScheduler, "options": {**shared, "port": 0, "dashboard": False}}
-    return distributed.SpecCluster(
-        workers=dict.fromkeys(range(n_workers), worker),
-        scheduler=scheduler,
-        worker=worker,
-        security=security,
-        silence_logs=logging.CRITICAL,
-    )
+    with _ignoring_interrupts():
+        return distributed.SpecCluster(
+            workers=dict.fromkeys(range(n_workers), worker),
+            scheduler=scheduler,
+            worker=worker,
+            security=security,
+            silence_logs=logging.CRITICAL,
+        )
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C, which a terminal also sends to the processes that are started here.
+
+    They inherit that it is ignored, so that only this process reports it and stops them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def close(cluster: Any) -> None:

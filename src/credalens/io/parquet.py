@@ -109,8 +109,9 @@ class ParquetSource(Source):
     def read_columns(cls, path: str, names: Sequence[str]) -> list[Array]:
         """Return columns."""
         wanted = list(dict.fromkeys(names))
-        metadata = arrow_parquet.read_metadata(path)
-        check_text(path, metadata, wanted, metadata.num_rows)
+        with open_parquet(path) as file:
+            check_sizes(path, file)
+            check_text(path, file.metadata, wanted, file.metadata.num_rows)
         table = arrow_parquet.read_table(path, columns=wanted, page_checksum_verification=True)
         return read_columns(table, names)
 

@@ -6,7 +6,7 @@ that fields that this module does not know are kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 MAGIC = b"PAR1"
@@ -18,6 +18,7 @@ COLUMNS, GROUP_OFFSET, ORDINAL = 1, 5, 7
 COLUMN_METADATA = 3
 COLUMN_OFFSETS = (2, 4, 6)
 METADATA_OFFSETS = (9, 10, 11, 14)
+SIZE_STATISTICS, LEVEL_HISTOGRAMS = 16, (2, 3)
 
 #: The fields of a struct by number, each with its type.
 Struct = dict[int, tuple[int, Any]]
@@ -139,6 +140,21 @@ def footer_size(tail: bytes) -> int:
     if tail[-4:] != MAGIC:
         raise ValueError("is not a Parquet file")
     return int.from_bytes(tail[-8:-4], "little")
+
+
+def level_histograms(footer: Struct) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield, for each column of each row group, its index and the sizes of its histograms.
+
+    They are those of its repetition and of its definition levels, 0 for none.
+    """
+    for group in footer[ROW_GROUPS][1].values:
+        for j, column in enumerate(group[COLUMNS][1].values):
+            _, metadata = column.get(COLUMN_METADATA, (STRUCT, {}))
+            _, statistics = metadata.get(SIZE_STATISTICS, (STRUCT, {}))
+            sizes = (
+                len(statistics[n][1].values) if n in statistics else 0 for n in LEVEL_HISTOGRAMS
+            )
+            yield j, (next(sizes), next(sizes))
 
 
 def merged_footer(footers: Sequence[Struct], offsets: Sequence[int]) -> bytes:

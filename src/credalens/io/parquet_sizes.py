@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 from credalens._extras import require
 from credalens._memory import max_memory
 from credalens.io.limits import check_memory, check_stored
+from credalens.io.parquet_footer import footer_size, level_histograms, parse_footer
+from credalens.io.source import raise_file_error
 
 pa = require("pyarrow", "cli")
 arrow_compute = require("pyarrow.compute", "cli")
@@ -21,6 +24,8 @@ def check_sizes(path: str, file: Any) -> None:
     """
     for field in file.schema_arrow:
         check_memory(path, f"a row of the column {field.name!r}", _fixed_size(field.type))
+    if any(pa.types.is_nested(field.type) for field in file.schema_arrow):
+        _check_histograms(path, file)
     metadata = file.metadata
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)
@@ -31,6 +36,34 @@ def check_sizes(path: str, file: Any) -> None:
             if column.num_values > group.num_rows:
                 size = max(size, 8 * column.num_values)
             check_stored(path, what, size, stored)
+
+
+def _check_histograms(path: str, file: Any) -> None:
+    """Raise an error if the statistics of a column of lists contradict the schema.
+
+    pyarrow ends the process when it reads such metadata of a column.
+    """
+    with open(path, "rb") as raw:
+        raw.seek(-8, os.SEEK_END)
+        raw.seek(-8 - footer_size(raw.read(8)), os.SEEK_END)
+        data = raw.read()
+    try:
+        found = list(level_histograms(parse_footer(data)))
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+        problem = f"has a damaged footer ({type(error).__name__})"
+        raise_file_error(path, problem, "write it again")
+    for j, sizes in found:
+        if j >= len(file.schema):
+            raise_file_error(path, f"has a damaged footer (column {j})", "write it again")
+        column = file.schema.column(j)
+        levels = column.max_repetition_level + 1, column.max_definition_level + 1
+        for size, expected in zip(sizes, levels, strict=True):
+            if size not in (0, expected):
+                problem = (
+                    f"has statistics of {size} levels in the column {column.path!r}, which has "
+                    f"{expected}"
+                )
+                raise_file_error(path, problem, "write it again")
 
 
 def _fixed_size(kind: Any) -> int:
