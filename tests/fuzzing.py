@@ -177,6 +177,10 @@ def _npz(path, content):
         archive.writestr("probs.npy", content)
 
 
+def _gzip(path, content):
+    path.write_bytes(gzip.compress(content, 9))
+
+
 def _hdf5(path, shape):
     import h5py
 
@@ -214,6 +218,11 @@ BOMBS = {
        for shape in SHAPES},
     **{f"npz {shape}": ("a.npz", lambda p, s=shape: _npz(p, _npy_header(s) + bytes(64)))
        for shape in SHAPES},
+    **{f"npy.gz {shape}": ("a.npy.gz",
+                           lambda p, s=shape: _gzip(p, _npy_header(s) + bytes(64)))
+       for shape in SHAPES},
+    "npy.gz of zeros": ("a.npy.gz",
+                        lambda p: _gzip(p, _npy_header((2**21, 10)) + bytes(16 << 20))),
     **{f"hdf5 {shape}": ("a.h5", lambda p, s=shape: _hdf5(p, s))
        for shape in ((10**9, 10), (2, 10**9), (10**6, 10**6), (5, 10**5, 10**5))},
     **{f"zarr {shape}": ("a.zarr", lambda p, s=shape: _zarr(p, s))
@@ -222,8 +231,8 @@ BOMBS = {
        for shape in SHAPES},
     "safetensors header": ("a.safetensors", lambda p: p.write_bytes(b"\xff" * 7 + b"\x00" * 99)),
     "object npy": ("a.npy", lambda p: p.write_bytes(_npy_header((2, 2), "|O") + b"cos\nsystem\n.")),
-    "csv.gz of blanks": ("a.csv.gz", lambda p: p.write_bytes(gzip.compress(b" " * (16 << 20), 9))),
-    "csv.gz of zeros": ("a.csv.gz", lambda p: p.write_bytes(gzip.compress(bytes(16 << 20), 9))),
+    "csv.gz of blanks": ("a.csv.gz", lambda p: _gzip(p, b" " * (16 << 20))),
+    "csv.gz of zeros": ("a.csv.gz", lambda p: _gzip(p, bytes(16 << 20))),
     "json of brackets": ("a.json", lambda p: p.write_bytes(b"[" * 200_000)),
     "jsonl of brackets": ("a.jsonl", lambda p: p.write_bytes(b'{"probs":' * 50_000)),
     "csv of commas": ("a.csv", lambda p: p.write_bytes(b"," * 300_000 + b"\n")),
