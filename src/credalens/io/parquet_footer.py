@@ -147,7 +147,8 @@ def level_histograms(footer: Struct) -> Iterator[tuple[int, tuple[int, int]]]:
 
     They are those of its repetition and of its definition levels, 0 for none.
     """
-    for group in footer[ROW_GROUPS][1].values:
+    _, groups = footer.get(ROW_GROUPS, (LIST, Items(STRUCT, [])))
+    for group in groups.values:
         for j, column in enumerate(group[COLUMNS][1].values):
             _, metadata = column.get(COLUMN_METADATA, (STRUCT, {}))
             _, statistics = metadata.get(SIZE_STATISTICS, (STRUCT, {}))

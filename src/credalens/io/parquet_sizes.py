@@ -24,8 +24,7 @@ def check_sizes(path: str, file: Any) -> None:
     """
     for field in file.schema_arrow:
         check_memory(path, f"a row of the column {field.name!r}", _fixed_size(field.type))
-    if any(pa.types.is_nested(field.type) for field in file.schema_arrow):
-        _check_histograms(path, file)
+    _check_histograms(path, file)
     metadata = file.metadata
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)
@@ -39,7 +38,7 @@ def check_sizes(path: str, file: Any) -> None:
 
 
 def _check_histograms(path: str, file: Any) -> None:
-    """Raise an error if the statistics of a column of lists contradict the schema.
+    """Raise an error if the statistics of levels of a column contradict the schema.
 
     pyarrow ends the process when it reads such metadata of a column.
     """
